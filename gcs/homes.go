@@ -1,27 +1,10 @@
 package gcs
 
 import (
-	"context"
-
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
 )
-
-// Register is the register of homes, kept in the control plane.
-type Register struct {
-	GCS  *GCS
-	Node string // that asks
-}
-
-// Begin asks for the row of the new life.
-func (r Register) Begin(ctx context.Context, c register.Claim) (register.Row, error) {
-	records, err := r.GCS.Call(ctx, Begin{Claim: c, Node: r.Node})
-	if err != nil {
-		return register.Row{}, err
-	}
-	return records[0].(HomeRecord).Row, nil
-}
 
 // beginLife reads the row of a directory that had a life before. A new directory gets a home above all homes in the view, by creating its row;
 // another node may have created that row first.

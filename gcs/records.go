@@ -110,7 +110,8 @@ func encode(s string) string {
 	return "=" + hex.EncodeToString([]byte(s))
 }
 
-func parse(b Bucket, data []byte) (Record, error) {
+// ParseRecord reads a row of a table, as JSON has it.
+func ParseRecord(b Bucket, data []byte) (Record, error) {
 	var err error
 	switch b {
 	case Nodes:

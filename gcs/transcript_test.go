@@ -1,7 +1,8 @@
-package gcs
+package gcs_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"mobula/gcs"
 	"mobula/gcs/directory"
+	"mobula/gcs/shell"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/transcript"
@@ -21,7 +24,7 @@ import (
 // plane make of it, and what stands in the table.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(*testing.T) func(transcript.Block) []string {
-		s := &story{directory: directory.New(0), core: NewCore(), tables: NewMemory(), asked: make(map[uint64]asked)}
+		s := &story{directory: directory.New(0), core: gcs.NewCore(), tables: shell.NewMemory(), asked: make(map[uint64]asked)}
 		return func(b transcript.Block) []string {
 			s.Block, s.said = b, nil
 			s.run()
@@ -34,11 +37,11 @@ func TestTranscripts(t *testing.T) {
 type story struct {
 	transcript.Block
 	directory *directory.Core
-	core      *Core
-	tables    *Memory
+	core      *gcs.Core
+	tables    *shell.Memory
 	away      bool // the table's server does not answer
 	slow      bool // nor does it yet
-	calls     []Effect
+	calls     []gcs.Effect
 	asked     map[uint64]asked // without an answer, by number
 	last      uint64
 	timers    []directory.Event
@@ -47,8 +50,8 @@ type story struct {
 }
 
 type asked struct {
-	op   Op
-	done func(Reply)
+	op   gcs.Op
+	done func(gcs.Reply)
 }
 
 type namedActor struct {
@@ -89,9 +92,9 @@ func (s *story) run() {
 		}
 		s.tell(directory.Reconcile{})
 	case "gcs-restarts": // what has no answer is asked again
-		s.core = NewCore()
+		s.core = gcs.NewCore()
 		for _, r := range s.rows() {
-			s.core.Step(0, Changed{Bucket: Actors, Key: r.Key(), Record: r})
+			s.core.Step(0, gcs.Changed{Bucket: gcs.Actors, Key: r.Key(), Record: r})
 		}
 		var again []uint64
 		for id := range s.asked {
@@ -99,7 +102,7 @@ func (s *story) run() {
 		}
 		slices.Sort(again)
 		for _, id := range again {
-			s.step(Request{id, s.asked[id].op})
+			s.step(gcs.Request{id, s.asked[id].op})
 		}
 	case "server-away": // every call fails
 		s.away = true
@@ -170,12 +173,16 @@ func (s *story) options() *wire.TaskOptions {
 }
 
 // rows is the table of names, in order.
-func (s *story) rows() []ActorRecord {
-	var out []ActorRecord
-	for _, r := range s.tables.rows[Actors] {
-		out = append(out, r.record.(ActorRecord))
-	}
-	slices.SortFunc(out, func(a, b ActorRecord) int { return cmp.Compare(a.Name, b.Name) })
+func (s *story) rows() []gcs.ActorRecord {
+	life, end := context.WithCancel(context.Background())
+	defer end()
+	var out []gcs.ActorRecord
+	_ = s.tables.Watch(life, life, func(c gcs.Changed) { // a table in memory always tells all rows
+		if r, ok := c.Record.(gcs.ActorRecord); ok {
+			out = append(out, r)
+		}
+	})
+	slices.SortFunc(out, func(a, b gcs.ActorRecord) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -196,29 +203,29 @@ func (s *story) tell(ev directory.Event) {
 			s.say("owner of job %v <- %s", e.Job, message(e.Msg))
 		case directory.ClaimRow:
 			s.say("gcs <- claim %s for %v", e.Opts.ActorName, e.Actor)
-			s.ask(Claim{record(e.Actor, e.Opts, ActorPending)}, func(r Reply) {
+			s.ask(gcs.Claim{record(e.Actor, e.Opts, gcs.ActorPending)}, func(r gcs.Reply) {
 				c := directory.Claimed{Claim: e.Claim, Err: errs.From(r.Err)}
 				if len(r.Records) > 0 {
-					holder, _ := ids.ParseTask(r.Records[0].(ActorRecord).Actor)
+					holder, _ := ids.ParseTask(r.Records[0].(gcs.ActorRecord).Actor)
 					c.Holder = ids.ActorID(holder)
 				}
 				s.tell(c)
 			})
 		case directory.FreeRow:
 			s.say("gcs <- free %s, if it is %v's", e.Name.Name, e.Actor)
-			s.ask(Free{Namespace: e.Namespace, Name: e.Name.Name, Actor: e.Actor.String()}, func(r Reply) {
+			s.ask(gcs.Free{Namespace: e.Namespace, Name: e.Name.Name, Actor: e.Actor.String()}, func(r gcs.Reply) {
 				s.tell(directory.Freed{FreeRow: e, Err: errs.From(r.Err)})
 			})
 		case directory.UpdateRow:
 			s.say("gcs <- %v, who has %s, is alive", e.Actor, e.Opts.ActorName)
-			s.ask(Update{record(e.Actor, e.Opts, ActorAlive)}, func(Reply) {})
+			s.ask(gcs.Update{record(e.Actor, e.Opts, gcs.ActorAlive)}, func(gcs.Reply) {})
 		case directory.ListRows:
 			s.say("gcs <- list the names")
-			s.ask(List{Actors}, func(r Reply) {
+			s.ask(gcs.List{gcs.Actors}, func(r gcs.Reply) {
 				out := directory.Listed{Err: errs.From(r.Err)}
 				for _, r := range r.Records {
-					id, _ := ids.ParseTask(r.(ActorRecord).Actor)
-					out.Rows = append(out.Rows, directory.Row{Actor: ids.ActorID(id), Opts: options(r.(ActorRecord).Name)})
+					id, _ := ids.ParseTask(r.(gcs.ActorRecord).Actor)
+					out.Rows = append(out.Rows, directory.Row{Actor: ids.ActorID(id), Opts: options(r.(gcs.ActorRecord).Name)})
 				}
 				s.tell(out)
 			})
@@ -231,8 +238,8 @@ func (s *story) tell(ev directory.Event) {
 	}
 }
 
-func record(id ids.ActorID, o *wire.TaskOptions, st ActorState) ActorRecord {
-	return ActorRecord{Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Job: id.Job(), State: st}
+func record(id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
+	return gcs.ActorRecord{Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Job: id.Job(), State: st}
 }
 
 func message(m directory.Msg) string {
@@ -262,16 +269,16 @@ func message(m directory.Msg) string {
 }
 
 // ask makes a request of the control plane.
-func (s *story) ask(op Op, done func(Reply)) {
+func (s *story) ask(op gcs.Op, done func(gcs.Reply)) {
 	s.last++
 	s.asked[s.last] = asked{op, done}
-	s.step(Request{s.last, op})
+	s.step(gcs.Request{s.last, op})
 }
 
 // step gives the control plane's core an event, and carries out what it asks for.
-func (s *story) step(ev Event) {
+func (s *story) step(ev gcs.Event) {
 	for _, e := range slices.Clone(s.core.Step(0, ev)) {
-		if r, ok := e.(Reply); ok {
+		if r, ok := e.(gcs.Reply); ok {
 			if a, waits := s.asked[r.ID]; waits {
 				delete(s.asked, r.ID)
 				a.done(r)
@@ -283,7 +290,7 @@ func (s *story) step(ev Event) {
 }
 
 // call has the server make a call to the table. One that is slow makes it later.
-func (s *story) call(e Effect) {
+func (s *story) call(e gcs.Effect) {
 	what, id, wrote := call(e)
 	switch {
 	case s.slow:
@@ -291,7 +298,7 @@ func (s *story) call(e Effect) {
 		s.calls = append(s.calls, e)
 	case s.away:
 		s.say("server <- %s: no answer", what)
-		s.step(Answered{ID: id, Wrote: wrote, Err: errors.New("the server does not answer")})
+		s.step(gcs.Answered{ID: id, Wrote: wrote, Err: errors.New("the server does not answer")})
 	default:
 		a := s.tables.Do(s.T.Context(), e)
 		s.say("server <- %s: %s", what, outcome(a))
@@ -303,17 +310,17 @@ func (s *story) call(e Effect) {
 }
 
 // changed is the watch on the table.
-func (s *story) changed(e Effect, revision uint64) {
+func (s *story) changed(e gcs.Effect, revision uint64) {
 	switch e := e.(type) {
-	case Write:
-		s.core.Step(0, Changed{Bucket: Actors, Key: e.Record.Key(), Record: e.Record, Revision: revision})
-	case Delete:
-		s.core.Step(0, Changed{Bucket: Actors, Key: e.Key, Revision: revision})
+	case gcs.Write:
+		s.core.Step(0, gcs.Changed{Bucket: gcs.Actors, Key: e.Record.Key(), Record: e.Record, Revision: revision})
+	case gcs.Delete:
+		s.core.Step(0, gcs.Changed{Bucket: gcs.Actors, Key: e.Key, Revision: revision})
 	}
 }
 
 // call says what a call is, its number and whether it writes.
-func call(e Effect) (what string, id uint64, wrote bool) {
+func call(e gcs.Effect) (what string, id uint64, wrote bool) {
 	unless := func(revision int64) string {
 		switch revision {
 		case -1:
@@ -325,18 +332,18 @@ func call(e Effect) (what string, id uint64, wrote bool) {
 	}
 	name := func(key string) string { return strings.TrimPrefix(key, "prod.") }
 	switch e := e.(type) {
-	case Write:
-		r := e.Record.(ActorRecord)
+	case gcs.Write:
+		r := e.Record.(gcs.ActorRecord)
 		return fmt.Sprintf("write %s: %s, %s%s", r.Name, r.Actor, r.State, unless(e.Revision)), e.ID, true
-	case Delete:
+	case gcs.Delete:
 		return "delete " + name(e.Key) + unless(e.Revision), e.ID, true
-	case Read:
+	case gcs.Read:
 		return "read " + name(e.Key), e.ID, false
 	}
 	return fmt.Sprintf("%T", e), 0, false
 }
 
-func outcome(a Answered) string {
+func outcome(a gcs.Answered) string {
 	switch {
 	case a.Conflict:
 		return "refused"
@@ -345,6 +352,6 @@ func outcome(a Answered) string {
 	case a.Record == nil:
 		return "none"
 	}
-	r := a.Record.(ActorRecord)
+	r := a.Record.(gcs.ActorRecord)
 	return fmt.Sprintf("%s, %s", r.Actor, r.State)
 }

@@ -13,6 +13,10 @@ const (
 // function's.
 const PythonPrefix = "py:"
 
+// SystemPrefix begins the names of the functions that a node runs in its own process, whatever the job's program is: no
+// program registers one.
+const SystemPrefix = "mobula:"
+
 // Language tells which language's workers know a function, an actor type or a method of that name.
 func Language(function string) string {
 	if strings.HasPrefix(function, PythonPrefix) {

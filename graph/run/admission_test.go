@@ -75,7 +75,7 @@ func TestWhatIsMixedTeachesNothing(t *testing.T) {
 func TestTheLineWaitsForMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deps := [][]int32{{}, {}, {0}, {1}, {0, 1}, {0, 1}}
-		x := newWorld(t, parsed(t, request(deps, 2, 3, 4, 5)), 1000*mib)
+		x := newWorld(t, work(t, request(deps, 2, 3, 4, 5)), 1000*mib)
 		x.size = 200 * mib
 		for range 2 {
 			x.resolve(0)

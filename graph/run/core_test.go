@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/fxamacker/cbor/v2"
 	"pgregory.net/rapid"
 
 	"mobula/graph"
@@ -38,21 +37,13 @@ func request(deps [][]int32, wanted ...int32) *Request {
 	return r
 }
 
-func parsed(t *rapid.T, r *Request) *Work {
+func work(t *rapid.T, r *Request) *Work {
 	t.Helper()
-	w, err := tryParse(r)
+	w, err := NewWork(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
-}
-
-func tryParse(r *Request) (*Work, error) {
-	b, err := cbor.Marshal(r)
-	if err != nil {
-		return nil, err
-	}
-	return Parse(b)
 }
 
 // world is an owner and a runner for one core: it carries effects out.
@@ -141,7 +132,7 @@ func (x *world) resolve(i int) {
 func TestEventsOfAGraphOfVeryManyTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 60
-		w := parsed(t, request(make([][]int32, n), wholeRange(n)...))
+		w := work(t, request(make([][]int32, n), wholeRange(n)...))
 		w.Events = true
 		x := newWorld(t, w, 0)
 		x.ledger.events = rapid.IntRange(0, 5).Draw(t, "alike") * eventsAlike
@@ -198,7 +189,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 		wanted := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Int32Range(0, int32(n-1)), 1, 4).Draw(t, "wanted"))))
 		r := request(deps, wanted...)
 		r.Saturation = rapid.SampledFrom([]float64{0, 1.1, math.Inf(1)}).Draw(t, "saturation")
-		x := newWorld(t, parsed(t, r), rapid.SampledFrom([]int64{0, 1, 1000, 1 << 30}).Draw(t, "limit"))
+		x := newWorld(t, work(t, r), rapid.SampledFrom([]int64{0, 1, 1000, 1 << 30}).Draw(t, "limit"))
 		for i := range n {
 			x.fails[int32(i)] = rapid.IntRange(0, 9).Draw(t, "fails") == 0
 		}
@@ -261,7 +252,7 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 		for i := range int32(2000) {
 			wanted = append(wanted, i+1)
 		}
-		x := newWorld(t, parsed(t, request(deps, wanted...)), 0)
+		x := newWorld(t, work(t, request(deps, wanted...)), 0)
 		x.now += int64(1e9)
 		x.resolve(0)
 		if n := len(x.waiting); n != tasksPerSlot*2 {
@@ -295,7 +286,7 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 		}
 		r := request(make([][]int32, n), all...)
 		r.Producer = slices.Repeat([]byte{1}, n)
-		x := newWorld(t, parsed(t, r), 0)
+		x := newWorld(t, work(t, r), 0)
 		if len(x.waiting) >= n {
 			t.Fatal("nothing is withheld")
 		}
@@ -329,17 +320,9 @@ func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 	})
 }
 
-// CBOR's decoder takes lists of 131,072 unless told.
-func TestARequestMayHaveAnyNumberOfTasks(t *testing.T) {
-	const n = 150_000
-	if w, err := tryParse(request(make([][]int32, n), n-1)); err != nil || w.graph.Len() != n {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestRequestsThatContradictThemselves(t *testing.T) {
 	good := func() *Request { return request([][]int32{{}, {0}}, 1) }
-	if _, err := tryParse(good()); err != nil {
+	if _, err := NewWork(good()); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*Request){
@@ -366,32 +349,15 @@ func TestRequestsThatContradictThemselves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := good()
 			spoil(r)
-			if w, err := tryParse(r); err == nil {
+			if w, err := NewWork(r); err == nil {
 				t.Fatalf("taken: %+v", w.Request)
 			}
 		})
 	}
-	if _, err := Parse([]byte("no CBOR")); !errors.Is(err, errs.ErrInvalid) {
-		t.Errorf("got %v", err)
-	}
 	var cycle *graph.CycleError
 	r := good()
 	r.Deps, r.DepCount = packed(1, 0), packed(1, 1)
-	if _, err := tryParse(r); !errors.As(err, &cycle) {
+	if _, err := NewWork(r); !errors.As(err, &cycle) {
 		t.Errorf("a cycle is told as %v", err)
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	b, err := cbor.Marshal(request([][]int32{{}, {0}, {0, 1}}, 2))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b)
-	f.Fuzz(func(_ *testing.T, b []byte) {
-		w, err := Parse(b)
-		if err == nil && w.graph == nil {
-			panic("no graph and no error")
-		}
-	})
 }

@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"sync"
-
-	"github.com/fxamacker/cbor/v2"
 
 	"mobula/graph"
 	"mobula/graph/internal/amount"
@@ -15,7 +12,7 @@ import (
 )
 
 // Func is the function of a graph's task. Its arguments are an encoded Request, as bytes, and a value that contains
-// references: the blobs, then the outer objects. It is one of the functions that the node runs itself (registry.System).
+// references: the blobs, then the outer objects. It is one of the functions that the node runs itself (wire.SystemPrefix).
 const Func = "mobula:graph"
 
 // Request is a graph as a driver ships it, in CBOR. Lists of numbers are little-endian int32.
@@ -101,19 +98,9 @@ func invalid(format string, args ...any) error {
 	return errs.New(errs.CodeInvalid, "graph: "+format, args...)
 }
 
-// decoding takes any number of keys; the request's own length bounds them.
-var decoding = sync.OnceValues(cbor.DecOptions{MaxArrayElements: math.MaxInt32}.DecMode)
-
-// Parse reads a request and checks that it is consistent.
-func Parse(b []byte) (*Work, error) {
-	r := new(Request)
-	dec, err := decoding()
-	if err == nil {
-		err = dec.Unmarshal(b, r)
-	}
-	if err != nil {
-		return nil, invalid("the request cannot be read: %v", err)
-	}
+// NewWork checks that a request is consistent.
+func NewWork(r *Request) (*Work, error) {
+	var err error
 	if r.Version != Version {
 		return nil, invalid("the request's layout is %d, this node reads %d: use a driver and a node of one release", r.Version, Version)
 	}

@@ -29,7 +29,7 @@ type Config struct {
 	Dir          string // of the node; empty: nothing is kept
 	Identity     string
 	IdentityFile string // of Dir, written once
-	Register     register.Register
+	Register     Register
 	LastJob      uint64                               // highest job number known to have been given out
 	Write        func(path string, data []byte) error // replaces a file durably; nil: safefs.Replace
 	Moved        bool                                 // accept a copied directory: its original is gone
@@ -87,8 +87,8 @@ func Open(ctx context.Context, cfg Config) (*Home, error) {
 
 // begin asks the register to begin the life. For a register elsewhere it first writes the life to disk: if the answer is lost, the next try asks
 // for the same life, and is not taken for a copy of the directory.
-func (h *Home) begin(ctx context.Context, r register.Register, claim register.Claim) (err error) {
-	if _, own := r.(register.Own); !own {
+func (h *Home) begin(ctx context.Context, r Register, claim register.Claim) (err error) {
+	if _, own := r.(Own); !own {
 		last := register.Row{Identity: claim.Identity}
 		if claim.Last != nil {
 			last = *claim.Last

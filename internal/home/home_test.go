@@ -1,7 +1,6 @@
 package home
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,7 +20,7 @@ func config(t *testing.T, dir string) Config {
 	if _, err := os.Stat(id); err != nil {
 		must(t, os.WriteFile(id, []byte("me\n"), 0o600))
 	}
-	return Config{Dir: dir, Identity: "me", IdentityFile: id, Register: register.Own{}}
+	return Config{Dir: dir, Identity: "me", IdentityFile: id, Register: Own{}}
 }
 
 func must(t testing.TB, err error) {
@@ -174,7 +173,7 @@ func TestACopiedDirectoryIsNoticed(t *testing.T) {
 }
 
 func TestAHomeIsUsedUp(t *testing.T) {
-	h := open(t, Config{Identity: "me", Register: register.Own{}})
+	h := open(t, Config{Identity: "me", Register: Own{}})
 	if err := h.Used(Leases, ids.MaxNumber); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("got %v", err)
 	}
@@ -184,7 +183,7 @@ func TestAHomeIsUsedUp(t *testing.T) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	h, err := Open(b.Context(), Config{Identity: "me", Register: register.Own{}})
+	h, err := Open(b.Context(), Config{Identity: "me", Register: Own{}})
 	must(b, err)
 	for b.Loop() {
 		if _, err := h.Next(Clients); err != nil {
@@ -209,43 +208,6 @@ func TestAClosedHomeWritesNothing(t *testing.T) {
 	must(t, second.Close())
 	if third := open(t, cfg); third.Epoch() != 3 || next(t, third, Jobs) != 2 {
 		t.Errorf("then epoch %d", third.Epoch())
-	}
-}
-
-// losing is a register that begins a life and whose answer is lost on the way.
-type losing struct {
-	register.Register
-	lose bool
-}
-
-func (l *losing) Begin(ctx context.Context, c register.Claim) (register.Row, error) {
-	row, err := l.Register.Begin(ctx, c)
-	if l.lose && err == nil {
-		return register.Row{}, errLost
-	}
-	return row, err
-}
-
-var errLost = errors.New("no answer in time")
-
-// A directory whose register has begun a life, and whose node did not hear of it, is no copy: its next start asks for that life again.
-func TestAnAnswerOfTheRegisterThatIsLost(t *testing.T) {
-	cfg := config(t, t.TempDir())
-	reg := &losing{Register: new(register.Memory)}
-	cfg.Register = reg
-	for life := range uint64(3) {
-		reg.lose = true
-		for range 2 {
-			if _, err := Open(t.Context(), cfg); !errors.Is(err, errLost) {
-				t.Fatalf("life %d: %v", life, err)
-			}
-		}
-		reg.lose = false
-		h := open(t, cfg)
-		if h.Epoch() != life+1 || next(t, h, Jobs) != life+1 {
-			t.Errorf("life %d: epoch %d", life, h.Epoch())
-		}
-		must(t, h.Close())
 	}
 }
 

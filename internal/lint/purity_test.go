@@ -67,20 +67,6 @@ var permits = map[string]map[string]string{
 	},
 }
 
-// notYet are files that act beside a core, and packages that do and that a core imports for their types: neither is looked into from there. Whoever
-// moves one away deletes its line.
-var notYet = map[string]string{
-	"gcs/actor.go":           "the shell",
-	"gcs/homes.go":           "the shell",
-	"gcs/memory.go":          "tables in memory, the twin of those on a server",
-	"gcs/server.go":          "the shell",
-	"gcs/service.go":         "the shell",
-	"gcs/tables.go":          "the shell",
-	"internal/home/register": "the register in memory stands beside its types",
-	"graph/run/request.go":   "the codec of requests",
-	"internal/registry":      "raylet/pool asks which functions are the runtime's own",
-}
-
 // TestCoresArePure follows each core's imports within the module, and holds every file on the way to the rules. Of modules of others only what permits name
 // may be among them.
 func TestCoresArePure(t *testing.T) {
@@ -92,11 +78,6 @@ func TestCoresArePure(t *testing.T) {
 		}
 		for _, wrong := range w.wrong(core) {
 			t.Errorf("core %s: %s", core, wrong)
-		}
-	}
-	for what, why := range notYet {
-		if !w.used[what] {
-			t.Errorf("notYet names %s (%s), which nothing needs any more: delete the line", what, why)
 		}
 	}
 	for p, of := range permits {
@@ -149,10 +130,10 @@ type walk struct {
 	all   map[string]*pkg
 	read  map[string]*content
 	below map[string][]string // closures
-	used  map[string]bool     // lines of notYet and permits
+	used  map[string]bool     // lines of permits
 }
 
-// content is what was found in a package's files, without what is not yet pure.
+// content is what was found in a package's files.
 type content struct {
 	wrong   []string    // "file: what it must not do"
 	imports [][2]string // a file, and a package of the module
@@ -212,15 +193,6 @@ func (w *walk) content(p string) *content {
 			what, _, _ = strings.Cut(what, ": ")
 			w.used[p+": "+what] = permits[p][what] != ""
 			return permits[p][what] != ""
-		})
-		if notYet[file] != "" {
-			w.used[file] = len(found) > 0 || slices.ContainsFunc(next, func(to string) bool { return notYet[to] == "" && len(w.closure(to)) > 0 })
-			next = nil
-			found = slices.DeleteFunc(found, func(what string) bool { return !strings.HasPrefix(what, "time.") }) // not even a shell that is near asks the clock
-		}
-		next = slices.DeleteFunc(next, func(to string) bool {
-			w.used[to] = w.used[to] || notYet[to] != "" && len(w.closure(to)) > 0
-			return notYet[to] != ""
 		})
 		for _, what := range found {
 			c.wrong = append(c.wrong, file+": "+what)

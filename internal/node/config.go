@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mobula/actors"
-	"mobula/gcs"
+	gcsshell "mobula/gcs/shell"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
 	"mobula/internal/memstat"
@@ -126,7 +126,7 @@ func (c Config) validate() error {
 		bad(v <= 0 || v > 1, "%s is %v; want a fraction above 0 and up to 1", name, v)
 	}
 	bad(c.CPUs < 0, "CPUs is %v; want 0 or more", c.CPUs)
-	bad(c.NoGCS && len(c.GCS) > 0, "the node is to run without a control plane, and with the one at %v", gcs.Redacted(c.GCS))
+	bad(c.NoGCS && len(c.GCS) > 0, "the node is to run without a control plane, and with the one at %v", gcsshell.Redacted(c.GCS))
 	bad(c.GPUs < 0, "GPUs is %v; want 0 or more", c.GPUs)
 	bad(c.StoreBytes < 1<<20, "the store's size is %d bytes; want 1 MiB or more", c.StoreBytes)
 	fraction("the spill threshold", c.SpillThreshold)

@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 
 	"mobula/gcs"
+	gcsshell "mobula/gcs/shell"
 	"mobula/internal/errs"
-	"mobula/internal/home/register"
+	"mobula/internal/home"
 	"mobula/internal/node/inspect"
 	"mobula/internal/release"
 )
@@ -23,7 +24,7 @@ type control struct {
 	once  sync.Once // of the start
 	begun atomic.Bool
 	ready chan struct{} // closed when g or err is set
-	g     *gcs.GCS
+	g     *gcsshell.GCS
 	err   error
 }
 
@@ -32,7 +33,7 @@ func joinControl(n *Node) (*control, error) {
 	c := &control{n: n, kept: true, ready: make(chan struct{})}
 	c.once.Do(func() {
 		c.begun.Store(true)
-		c.g, c.err = gcs.Start(n.sys, gcs.Config{Servers: n.cfg.GCS, Node: n.cfg.Name, Logger: n.cfg.Logger})
+		c.g, c.err = gcsshell.Start(n.sys, gcsshell.Config{Servers: n.cfg.GCS, Node: n.cfg.Name, Logger: n.cfg.Logger})
 		close(c.ready)
 	})
 	return c, c.err
@@ -60,7 +61,7 @@ func (c *control) begin() {
 		c.begun.Store(true)
 		go func() {
 			defer close(c.ready)
-			c.g, c.err = gcs.Start(c.n.sys, gcs.Config{Dir: c.dir(), Node: c.n.cfg.Name, Logger: c.n.cfg.Logger})
+			c.g, c.err = gcsshell.Start(c.n.sys, gcsshell.Config{Dir: c.dir(), Node: c.n.cfg.Name, Logger: c.n.cfg.Logger})
 			if c.err != nil {
 				c.n.cfg.Logger.Error("the control plane did not start; named actors cannot be used", "err", c.err)
 				return
@@ -122,11 +123,11 @@ func (n *Node) askWait(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
 }
 
 // register is who gives the node its home.
-func (n *Node) register() register.Register {
+func (n *Node) register() home.Register {
 	if n.gcs != nil && n.gcs.g != nil {
-		return gcs.Register{GCS: n.gcs.g, Node: n.cfg.Name}
+		return gcsshell.Register{GCS: n.gcs.g, Node: n.cfg.Name}
 	}
-	return register.Own{}
+	return home.Own{}
 }
 
 // nodeRecord is what the node says of itself in the table of nodes.

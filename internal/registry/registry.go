@@ -62,18 +62,14 @@ var table struct { // guarded by mu; written while packages initialise
 	byName map[string]*Function
 }
 
-// System is the prefix of names of functions that a node runs in its own process, whatever the job's program. No
-// program may register one.
-const System = "mobula:"
-
 // Register adds f. It panics if f has no name or no Invoke, if the name belongs to the runtime or to Python, or if it
 // is taken by another package of the program.
 func Register(f *Function) {
 	if f == nil || f.Name == "" || f.Invoke == nil {
 		panic("mobula: a registered function needs a name and a body")
 	}
-	if strings.HasPrefix(f.Name, System) {
-		panic(fmt.Sprintf("mobula: function %q: names that begin with %q are the runtime's own; give it another", f.Name, System))
+	if strings.HasPrefix(f.Name, wire.SystemPrefix) {
+		panic(fmt.Sprintf("mobula: function %q: names that begin with %q are the runtime's own; give it another", f.Name, wire.SystemPrefix))
 	}
 	if wire.Language(f.Name) != wire.LangGo {
 		panic(fmt.Sprintf("mobula: function %q: names that begin with %q are Python's", f.Name, wire.PythonPrefix))

@@ -8,7 +8,6 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
-	"mobula/internal/registry"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -43,7 +42,7 @@ func noProgram(j *job, function string) *errs.Error {
 // groupFor is the group of a lease: one group for the node's own functions, else a group of the program of its
 // language.
 func (c *Core) groupFor(j *job, n sched.NeedWorker) (*group, *errs.Error) {
-	if j.system != nil && strings.HasPrefix(n.Func, registry.System) {
+	if j.system != nil && strings.HasPrefix(n.Func, wire.SystemPrefix) {
 		return j.system.group, nil
 	}
 	p, ok := j.program(wire.Language(n.Func))

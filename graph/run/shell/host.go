@@ -63,7 +63,7 @@ func (h *Host) invoke(ctx context.Context, call *registry.Call) ([]registry.Outp
 	if tc.Blocker != nil {
 		tc.Blocker.Blocked(ctx, nil) // it needs no slot, and nothing should wait behind it
 	}
-	w, err := run.Parse(call.Inputs[0].Value.Data)
+	w, err := parse(call.Inputs[0].Value.Data)
 	if call.Inputs[0].Release != nil {
 		call.Inputs[0].Release()
 	}

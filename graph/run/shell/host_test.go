@@ -6,13 +6,12 @@ import (
 
 	"mobula/graph/run"
 	"mobula/internal/client"
-	"mobula/internal/registry"
 	"mobula/wire"
 )
 
 // No program can register a function of this name.
 func TestGraphsAreOfTheRuntimesOwnFunctions(t *testing.T) {
-	if f := new(Host).Function(); f.Name != run.Func || !strings.HasPrefix(f.Name, registry.System) {
+	if f := new(Host).Function(); f.Name != run.Func || !strings.HasPrefix(f.Name, wire.SystemPrefix) {
 		t.Errorf("graphs are of the function %q", f.Name)
 	}
 }

@@ -1,9 +1,7 @@
-// Package register decides which node gets which home and epoch. It has the rules, as a pure function of a row and a
-// claim, and the interface of registers, which keep the rows.
+// Package register decides which node gets which home and epoch: the rules, as a pure function of a row and a claim.
 //
-// The control plane keeps the rows (package gcs). A node that is its own control plane has no register but its directory
-// (Own). Memory keeps rows in this process, for tests. registertest tests all of them against the same rules.
+// A home.Register keeps the rows: the control plane (package gcs/shell), or a node that is its own control plane and has no register but its
+// directory (home.Own). registertest tests each of them against the same rules.
 //
-// Begin of Own and Memory does not block; that of the control plane waits for it. Errors: ErrCopied, and errs.CodeInvalid for a claim
-// that does not fit its row.
+// Nothing blocks. Errors: ErrCopied, and errs.CodeInvalid for a claim that does not fit its row.
 package register

@@ -1,10 +1,8 @@
 package register
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -13,13 +11,6 @@ import (
 // ErrCopied is wrapped when a directory is a copy of a node's: two nodes with one identity would take each other's memory, spill
 // files and names.
 var ErrCopied = errors.New("the node's directory is a copy")
-
-// A Register is the control plane's table of homes. Begin begins a life of a directory: it gives a new directory a home that nobody had
-// before, and each life an epoch above those of all earlier lives. It waits for the control plane until ctx ends. If two lives claim the same
-// epoch, one gets an error. To repeat a claim for the same life is harmless.
-type Register interface {
-	Begin(ctx context.Context, c Claim) (Row, error)
-}
 
 // Claim is what a directory knows about itself.
 type Claim struct {
@@ -58,54 +49,4 @@ func (r Row) Next(c Claim) (Row, error) {
 // Copied is an ErrCopied that says how the copy was noticed.
 func Copied(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrCopied, errs.New(errs.CodeInvalid, format, args...))
-}
-
-// Own is the register of a node that is its own control plane: the claim is all that is known.
-type Own struct{}
-
-// Begin believes the claim.
-func (Own) Begin(_ context.Context, c Claim) (Row, error) {
-	if c.Last == nil {
-		return First(0, c), nil
-	}
-	return c.Last.Next(c)
-}
-
-// Memory is a register in this process. The zero value is empty.
-type Memory struct {
-	mu   sync.Mutex
-	rows map[ids.Home]Row // guarded by mu
-	next ids.Home         // guarded by mu
-}
-
-// Begin implements Register.
-func (m *Memory) Begin(_ context.Context, c Claim) (Row, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.rows == nil {
-		m.rows = make(map[ids.Home]Row)
-	}
-	if c.Last == nil {
-		for _, r := range m.rows {
-			if r.Life == c.Life && r.Identity == c.Identity {
-				return r, nil
-			}
-		}
-		return m.put(First(m.next, c)), nil
-	}
-	r, ok := m.rows[c.Last.Home]
-	if !ok { // the node was its own control plane, or this one has lost the row
-		r = *c.Last
-	}
-	r, err := r.Next(c)
-	if err != nil {
-		return r, err
-	}
-	return m.put(r), nil
-}
-
-func (m *Memory) put(r Row) Row {
-	m.rows[r.Home] = r
-	m.next = max(m.next, r.Home+1)
-	return r
 }

@@ -6,10 +6,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
-	"mobula/internal/home/register/registertest"
 )
-
-func TestMemory(t *testing.T) { registertest.Conform(t, new(register.Memory), nil) }
 
 // Of two lives that begin with the same knowledge one is told: the register has seen the other.
 func TestARowFencesACopy(t *testing.T) {

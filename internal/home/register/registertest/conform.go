@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/home"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
 )
 
 // Conform tries a register that is empty. lose has the answer to its next write be lost, be it made; nil: it writes nowhere.
-func Conform(t *testing.T, r register.Register, lose func()) {
+func Conform(t *testing.T, r home.Register, lose func()) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	begin := func(c register.Claim) register.Row {

@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/micro"
+
+	"mobula/gcs"
 )
 
 // ServiceName is the name under which `nats micro` tools find the control plane.
@@ -21,10 +23,10 @@ func (g *GCS) serveQuestions() (micro.Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control plane: service: %w", err)
 	}
-	for _, b := range Buckets {
+	for _, b := range gcs.Buckets {
 		group := svc.AddGroup("mobula.gcs." + string(b))
-		list := func(r micro.Request) { g.answer(r, List{Bucket: b}) }
-		get := func(r micro.Request) { g.answer(r, Lookup{Bucket: b, Key: string(r.Data())}) }
+		list := func(r micro.Request) { g.answer(r, gcs.List{Bucket: b}) }
+		get := func(r micro.Request) { g.answer(r, gcs.Lookup{Bucket: b, Key: string(r.Data())}) }
 		if err := group.AddEndpoint("list", micro.HandlerFunc(list)); err != nil {
 			return nil, fmt.Errorf("control plane: service: %w", err)
 		}
@@ -35,7 +37,7 @@ func (g *GCS) serveQuestions() (micro.Service, error) {
 	return svc, nil
 }
 
-func (g *GCS) answer(r micro.Request, op Op) {
+func (g *GCS) answer(r micro.Request, op gcs.Op) {
 	ctx, cancel := context.WithTimeout(g.ctx, opTimeout)
 	defer cancel()
 	records, err := g.Call(ctx, op)

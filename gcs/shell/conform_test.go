@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mobula/gcs"
 )
 
 // Whatever keeps the tables does so by the same rules.
@@ -22,7 +24,7 @@ func TestTablesConform(t *testing.T) {
 
 // conform holds empty tables to what their interface says.
 func conform(t *testing.T, tables Tables) {
-	do := func(e Effect) Answered {
+	do := func(e gcs.Effect) gcs.Answered {
 		t.Helper()
 		a := tables.Do(t.Context(), e)
 		if a.Err != nil {
@@ -30,7 +32,7 @@ func conform(t *testing.T, tables Tables) {
 		}
 		return a
 	}
-	accepted := func(e Effect, want bool) uint64 {
+	accepted := func(e gcs.Effect, want bool) uint64 {
 		t.Helper()
 		a := do(e)
 		if a.Conflict == want || !a.Wrote {
@@ -39,50 +41,50 @@ func conform(t *testing.T, tables Tables) {
 		return a.Revision
 	}
 	rec := actor("hits", "a")
-	read := Read{ID: 7, Bucket: Actors, Key: rec.Key()}
+	read := gcs.Read{ID: 7, Bucket: gcs.Actors, Key: rec.Key()}
 
 	// A row is read as it was written, with its revision, which a compare-and-set asks for.
 	if a := do(read); a.Record != nil || a.Revision != 0 || a.ID != 7 {
 		t.Fatalf("of no row is read %+v", a)
 	}
-	first := accepted(Write{Record: rec, Revision: 0}, true)
-	accepted(Write{Record: rec, Revision: 0}, false)
-	if a := do(read); a.Record != Record(rec) || a.Revision != first {
+	first := accepted(gcs.Write{Record: rec, Revision: 0}, true)
+	accepted(gcs.Write{Record: rec, Revision: 0}, false)
+	if a := do(read); a.Record != gcs.Record(rec) || a.Revision != first {
 		t.Fatalf("read %+v", a)
 	}
-	rec.State = ActorAlive
-	accepted(Write{Record: rec, Revision: int64(first) + 7}, false)
-	second := accepted(Write{Record: rec, Revision: int64(first)}, true)
+	rec.State = gcs.ActorAlive
+	accepted(gcs.Write{Record: rec, Revision: int64(first) + 7}, false)
+	second := accepted(gcs.Write{Record: rec, Revision: int64(first)}, true)
 	if second <= first {
 		t.Errorf("revision %d after %d", second, first)
 	}
-	accepted(Write{Record: rec, Revision: int64(first)}, false)
-	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: int64(first)}, false)
-	if a := do(read); a.Record != Record(rec) || a.Revision != second {
+	accepted(gcs.Write{Record: rec, Revision: int64(first)}, false)
+	accepted(gcs.Delete{Bucket: gcs.Actors, Key: rec.Key(), Revision: int64(first)}, false)
+	if a := do(read); a.Record != gcs.Record(rec) || a.Revision != second {
 		t.Fatalf("read %+v", a)
 	}
-	third := accepted(Write{Record: rec, Revision: -1}, true)
-	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: int64(third)}, true)
+	third := accepted(gcs.Write{Record: rec, Revision: -1}, true)
+	accepted(gcs.Delete{Bucket: gcs.Actors, Key: rec.Key(), Revision: int64(third)}, true)
 	if a := do(read); a.Record != nil {
 		t.Fatalf("of a removed row is read %+v", a)
 	}
-	accepted(Write{Record: rec, Revision: int64(third)}, false)
-	accepted(Write{Record: rec, Revision: 0}, true)
-	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: -1}, true)
-	accepted(Delete{Bucket: Actors, Key: rec.Key(), Revision: -1}, true)
+	accepted(gcs.Write{Record: rec, Revision: int64(third)}, false)
+	accepted(gcs.Write{Record: rec, Revision: 0}, true)
+	accepted(gcs.Delete{Bucket: gcs.Actors, Key: rec.Key(), Revision: -1}, true)
+	accepted(gcs.Delete{Bucket: gcs.Actors, Key: rec.Key(), Revision: -1}, true)
 
 	// Of many that write at once by compare-and-set one wins each round.
 	const writers, rounds = 8, 10
 	var won [rounds]int
 	var mu sync.Mutex
 	for round := range rounds {
-		at := do(Read{Bucket: Actors, Key: rec.Key()}).Revision
+		at := do(gcs.Read{Bucket: gcs.Actors, Key: rec.Key()}).Revision
 		var all sync.WaitGroup
 		for i := range writers {
 			all.Go(func() {
 				r := rec
 				r.Type = fmt.Sprint(round, i)
-				if a := tables.Do(t.Context(), Write{Record: r, Revision: int64(at)}); a.Err == nil && !a.Conflict {
+				if a := tables.Do(t.Context(), gcs.Write{Record: r, Revision: int64(at)}); a.Err == nil && !a.Conflict {
 					mu.Lock()
 					won[round]++
 					mu.Unlock()
@@ -101,19 +103,19 @@ func conform(t *testing.T, tables Tables) {
 }
 
 // watched tries the watches of tables that have one actor.
-func watched(t *testing.T, tables Tables, do func(Effect) Answered) {
+func watched(t *testing.T, tables Tables, do func(gcs.Effect) gcs.Answered) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var mu sync.Mutex
-	var told []Changed
+	var told []gcs.Changed
 	news := make(chan struct{}, 1<<10)
 	watch := func() {
 		t.Helper()
 		mu.Lock()
 		told = nil
 		mu.Unlock()
-		err := tables.Watch(ctx, ctx, func(c Changed) {
+		err := tables.Watch(ctx, ctx, func(c gcs.Changed) {
 			mu.Lock()
 			told = append(told, c)
 			mu.Unlock()
@@ -123,7 +125,7 @@ func watched(t *testing.T, tables Tables, do func(Effect) Answered) {
 			t.Fatal(err)
 		}
 	}
-	until := func(what string, is func([]Changed) bool) {
+	until := func(what string, is func([]gcs.Changed) bool) {
 		t.Helper()
 		for {
 			mu.Lock()
@@ -139,16 +141,16 @@ func watched(t *testing.T, tables Tables, do func(Effect) Answered) {
 			}
 		}
 	}
-	do(Write{Record: homeRecord(1), Revision: -1})
+	do(gcs.Write{Record: homeRecord(1), Revision: -1})
 
 	// All rows there are have been told when Watch returns, then come the changes, in order, with their revisions. The last of a row is told; those
 	// before it may be left out.
 	watch()
 	mu.Lock()
-	has := func(b Bucket) bool {
-		return slices.ContainsFunc(told, func(c Changed) bool { return c.Bucket == b && c.Record != nil })
+	has := func(b gcs.Bucket) bool {
+		return slices.ContainsFunc(told, func(c gcs.Changed) bool { return c.Bucket == b && c.Record != nil })
 	}
-	if len(told) != 2 || !has(Homes) || !has(Actors) {
+	if len(told) != 2 || !has(gcs.Homes) || !has(gcs.Actors) {
 		t.Errorf("first told %+v", told)
 	}
 	mu.Unlock()
@@ -156,16 +158,16 @@ func watched(t *testing.T, tables Tables, do func(Effect) Answered) {
 	for i := range n {
 		r := homeRecord(1)
 		r.Epoch = uint64(i)
-		do(Write{Record: r, Revision: -1})
+		do(gcs.Write{Record: r, Revision: -1})
 	}
-	do(Delete{Bucket: Homes, Key: "1", Revision: -1})
-	until("a row that is gone", func(all []Changed) bool { return all[len(all)-1].Record == nil })
+	do(gcs.Delete{Bucket: gcs.Homes, Key: "1", Revision: -1})
+	until("a row that is gone", func(all []gcs.Changed) bool { return all[len(all)-1].Record == nil })
 	mu.Lock()
 	changes := told[2:]
 	for i, c := range changes {
 		gone := i == len(changes)-1
-		if c.Bucket != Homes || c.Key != "1" || (c.Record == nil) != gone || i > 0 && c.Revision <= changes[i-1].Revision ||
-			!gone && i > 0 && c.Record.(HomeRecord).Epoch <= changes[i-1].Record.(HomeRecord).Epoch {
+		if c.Bucket != gcs.Homes || c.Key != "1" || (c.Record == nil) != gone || i > 0 && c.Revision <= changes[i-1].Revision ||
+			!gone && i > 0 && c.Record.(gcs.HomeRecord).Epoch <= changes[i-1].Record.(gcs.HomeRecord).Epoch {
 			t.Errorf("change %d is %+v", i, c)
 		}
 	}
@@ -177,15 +179,15 @@ func watched(t *testing.T, tables Tables, do func(Effect) Answered) {
 
 	// Closed, it tells no more; watched again, it begins with what is there.
 	tables.Close()
-	do(Write{Record: homeRecord(2), Revision: -1})
+	do(gcs.Write{Record: homeRecord(2), Revision: -1})
 	mu.Lock()
 	if len(told) != before {
 		t.Errorf("after the end it told %+v", told[before:])
 	}
 	mu.Unlock()
 	watch()
-	until("what is there", func(all []Changed) bool {
-		return slices.ContainsFunc(all, func(c Changed) bool { return c.Record == Record(homeRecord(2)) })
+	until("what is there", func(all []gcs.Changed) bool {
+		return slices.ContainsFunc(all, func(c gcs.Changed) bool { return c.Record == gcs.Record(homeRecord(2)) })
 	})
 	tables.Close()
 }

@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"mobula/gcs"
 )
 
 // opTimeout bounds one call to the server. An embedded server answers in some 0.1 ms.
@@ -24,10 +26,10 @@ type Tables interface {
 	// Watch calls changed for every row and then for every change, in order, from one goroutine for each table, until Close or the end of life. It
 	// returns when changed was called for all rows, or fails if ready ends first. If a row changes faster than changed returns, all changes but the
 	// last may be left out.
-	Watch(life, ready context.Context, changed func(Changed)) error
+	Watch(life, ready context.Context, changed func(gcs.Changed)) error
 
 	// Do makes one call, a Write, Delete or Read, and gives its answer.
-	Do(ctx context.Context, e Effect) Answered
+	Do(ctx context.Context, e gcs.Effect) gcs.Answered
 
 	// Close ends the watches; Watch may be called again.
 	Close()
@@ -35,7 +37,7 @@ type Tables interface {
 
 // KV is the tables as key-value buckets of a NATS server.
 type KV struct {
-	kv       map[Bucket]jetstream.KeyValue
+	kv       map[gcs.Bucket]jetstream.KeyValue
 	watchers []jetstream.KeyWatcher
 	wg       sync.WaitGroup
 	removed  time.Duration // how long a removed row is remembered
@@ -54,8 +56,8 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
-	t := &KV{kv: make(map[Bucket]jetstream.KeyValue), removed: removed}
-	for _, b := range Buckets {
+	t := &KV{kv: make(map[gcs.Bucket]jetstream.KeyValue), removed: removed}
+	for _, b := range gcs.Buckets {
 		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: "mobula_" + string(b), Storage: jetstream.FileStorage, Replicas: replicas, History: 1, LimitMarkerTTL: removed,
 		})
@@ -73,8 +75,8 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 }
 
 // Watch implements Tables.
-func (t *KV) Watch(life, ready context.Context, changed func(Changed)) error {
-	for _, b := range Buckets {
+func (t *KV) Watch(life, ready context.Context, changed func(gcs.Changed)) error {
+	for _, b := range gcs.Buckets {
 		w, err := t.kv[b].WatchAll(life)
 		if err != nil {
 			return fmt.Errorf("watch table %s: %w", b, err)
@@ -92,7 +94,7 @@ func (t *KV) Watch(life, ready context.Context, changed func(Changed)) error {
 }
 
 // follow passes a table's changes on. A nil entry says that all present rows were passed on.
-func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Changed), initial chan struct{}) {
+func follow(b gcs.Bucket, updates <-chan jetstream.KeyValueEntry, changed func(gcs.Changed), initial chan struct{}) {
 	told := false
 	for e := range updates {
 		if e == nil {
@@ -100,9 +102,9 @@ func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Chang
 			told = true
 			continue
 		}
-		ev := Changed{Bucket: b, Key: e.Key(), Revision: e.Revision()}
+		ev := gcs.Changed{Bucket: b, Key: e.Key(), Revision: e.Revision()}
 		if e.Operation() == jetstream.KeyValuePut {
-			r, err := parse(b, e.Value())
+			r, err := gcs.ParseRecord(b, e.Value())
 			if err != nil {
 				continue // a row of a later version that this one cannot read: do not show it
 			}
@@ -116,31 +118,31 @@ func follow(b Bucket, updates <-chan jetstream.KeyValueEntry, changed func(Chang
 }
 
 // Do implements Tables. It waits for the server, up to opTimeout.
-func (t *KV) Do(ctx context.Context, e Effect) Answered {
+func (t *KV) Do(ctx context.Context, e gcs.Effect) gcs.Answered {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	switch e := e.(type) {
-	case Write:
+	case gcs.Write:
 		return t.write(ctx, e)
-	case Delete:
+	case gcs.Delete:
 		opts := []jetstream.KVDeleteOpt{jetstream.PurgeTTL(t.removed)}
 		if e.Revision >= 0 {
 			opts = append(opts, jetstream.LastRevision(uint64(e.Revision)))
 		}
-		return conflict(Answered{ID: e.ID, Wrote: true}, t.kv[e.Bucket].Purge(ctx, e.Key, opts...))
-	case Read:
+		return conflict(gcs.Answered{ID: e.ID, Wrote: true}, t.kv[e.Bucket].Purge(ctx, e.Key, opts...))
+	case gcs.Read:
 		return t.read(ctx, e)
 	}
-	return Answered{Err: fmt.Errorf("%T is no call to the server", e)}
+	return gcs.Answered{Err: fmt.Errorf("%T is no call to the server", e)}
 }
 
-func (t *KV) write(ctx context.Context, e Write) Answered {
+func (t *KV) write(ctx context.Context, e gcs.Write) gcs.Answered {
 	data, err := json.Marshal(e.Record)
 	if err != nil {
-		return Answered{ID: e.ID, Wrote: true, Err: err}
+		return gcs.Answered{ID: e.ID, Wrote: true, Err: err}
 	}
 	kv, key := t.kv[e.Record.Bucket()], e.Record.Key()
-	a := Answered{ID: e.ID, Wrote: true}
+	a := gcs.Answered{ID: e.ID, Wrote: true}
 	switch {
 	case e.Revision < 0:
 		a.Revision, err = kv.Put(ctx, key, data)
@@ -152,20 +154,20 @@ func (t *KV) write(ctx context.Context, e Write) Answered {
 	return conflict(a, err)
 }
 
-func (t *KV) read(ctx context.Context, e Read) Answered {
+func (t *KV) read(ctx context.Context, e gcs.Read) gcs.Answered {
 	entry, err := t.kv[e.Bucket].Get(ctx, e.Key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return Answered{ID: e.ID}
+		return gcs.Answered{ID: e.ID}
 	}
 	if err != nil {
-		return Answered{ID: e.ID, Err: err}
+		return gcs.Answered{ID: e.ID, Err: err}
 	}
-	r, err := parse(e.Bucket, entry.Value())
-	return Answered{ID: e.ID, Record: r, Revision: entry.Revision(), Err: err}
+	r, err := gcs.ParseRecord(e.Bucket, entry.Value())
+	return gcs.Answered{ID: e.ID, Record: r, Revision: entry.Revision(), Err: err}
 }
 
 // conflict distinguishes a lost compare-and-set from a failure.
-func conflict(a Answered, err error) Answered {
+func conflict(a gcs.Answered, err error) gcs.Answered {
 	var api *jetstream.APIError
 	switch {
 	case err == nil:

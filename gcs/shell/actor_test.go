@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mobula/actors"
+	"mobula/gcs"
 	"mobula/internal/errs"
 )
 
@@ -43,7 +44,7 @@ func TestPanicsAndRestartLoseNothing(t *testing.T) {
 	defer cancel()
 	const n = 20
 	for i := range n {
-		if _, err := g.Call(ctx, Claim{actor(fmt.Sprint("a", i), fmt.Sprint(i))}); err != nil {
+		if _, err := g.Call(ctx, gcs.Claim{Actor: actor(fmt.Sprint("a", i), fmt.Sprint(i))}); err != nil {
 			t.Fatalf("claim %d: %v", i, err)
 		}
 	}
@@ -51,17 +52,17 @@ func TestPanicsAndRestartLoseNothing(t *testing.T) {
 		t.Errorf("%d restarts counted, 3 panics injected", got)
 	}
 	stopTest(t, sys)
-	if _, err := g.Call(ctx, List{Actors}); !errors.Is(err, errs.ErrShutdown) {
+	if _, err := g.Call(ctx, gcs.List{Bucket: gcs.Actors}); !errors.Is(err, errs.ErrShutdown) {
 		t.Errorf("a call after the stop: %v", err)
 	}
 
 	sys, g = startTest(t, dir)
 	defer stopTest(t, sys)
-	rows, err := g.Call(ctx, List{Actors})
+	rows, err := g.Call(ctx, gcs.List{Bucket: gcs.Actors})
 	if err != nil || len(rows) != n {
 		t.Fatalf("after a restart: %d rows, %v", len(rows), err)
 	}
-	if _, err := g.Call(ctx, Claim{actor("a7", "another")}); !errors.Is(err, errs.ErrNameTaken) {
+	if _, err := g.Call(ctx, gcs.Claim{Actor: actor("a7", "another")}); !errors.Is(err, errs.ErrNameTaken) {
 		t.Errorf("a name of before the restart: %v", err)
 	}
 }
@@ -71,7 +72,7 @@ func TestServiceAnswersOverNATS(t *testing.T) {
 	defer stopTest(t, sys)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := g.Call(ctx, Put{homeRecord(3)}); err != nil {
+	if _, err := g.Call(ctx, gcs.Put{Record: homeRecord(3)}); err != nil {
 		t.Fatal(err)
 	}
 	nc, err := g.srv.Connect("asker")
@@ -83,7 +84,7 @@ func TestServiceAnswersOverNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []HomeRecord
+	var got []gcs.HomeRecord
 	if err := json.Unmarshal(msg.Data, &got); err != nil || len(got) != 1 || got[0] != homeRecord(3) {
 		t.Errorf("answer %q: %v", msg.Data, err)
 	}
@@ -101,9 +102,9 @@ func TestManyRequestsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	const n = 40000
-	answers := make(chan Reply, n)
+	answers := make(chan gcs.Reply, n)
 	for range n {
-		g.Ask(Lookup{Bucket: Actors, Key: "nobody"}, func(r Reply) { answers <- r })
+		g.Ask(gcs.Lookup{Bucket: gcs.Actors, Key: "nobody"}, func(r gcs.Reply) { answers <- r })
 	}
 	for i := range n {
 		select {

@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"cmp"
@@ -7,52 +7,53 @@ import (
 	"slices"
 	"sync"
 
+	"mobula/gcs"
 	"mobula/internal/inbox"
 )
 
 // Memory implements Tables in this process, for tests. Its rows outlive a control plane that uses it.
 type Memory struct {
 	mu       sync.Mutex
-	revision uint64                    // guarded by mu
-	rows     map[Bucket]map[string]row // guarded by mu
-	watches  []*memoryWatch            // guarded by mu
+	revision uint64                        // guarded by mu
+	rows     map[gcs.Bucket]map[string]row // guarded by mu
+	watches  []*memoryWatch                // guarded by mu
 }
 
 type row struct {
-	record   Record
+	record   gcs.Record
 	revision uint64
 }
 
 // memoryWatch tells a watcher the changes of all tables, in order.
 type memoryWatch struct {
-	changes *inbox.Inbox[Changed]
+	changes *inbox.Inbox[gcs.Changed]
 	end     context.CancelFunc
 	ended   chan struct{}
 }
 
 // NewMemory makes empty tables.
 func NewMemory() *Memory {
-	m := &Memory{rows: make(map[Bucket]map[string]row)}
-	for _, b := range Buckets {
+	m := &Memory{rows: make(map[gcs.Bucket]map[string]row)}
+	for _, b := range gcs.Buckets {
 		m.rows[b] = make(map[string]row)
 	}
 	return m
 }
 
 // Watch implements Tables.
-func (m *Memory) Watch(life, _ context.Context, changed func(Changed)) error {
+func (m *Memory) Watch(life, _ context.Context, changed func(gcs.Changed)) error {
 	life, end := context.WithCancel(life)
-	w := &memoryWatch{changes: inbox.New[Changed](), end: end, ended: make(chan struct{})}
+	w := &memoryWatch{changes: inbox.New[gcs.Changed](), end: end, ended: make(chan struct{})}
 	m.mu.Lock()
-	var first []Changed
+	var first []gcs.Changed
 	for b, rows := range m.rows {
 		for key, r := range rows {
-			first = append(first, Changed{Bucket: b, Key: key, Record: r.record, Revision: r.revision})
+			first = append(first, gcs.Changed{Bucket: b, Key: key, Record: r.record, Revision: r.revision})
 		}
 	}
 	m.watches = append(m.watches, w)
 	m.mu.Unlock()
-	slices.SortFunc(first, func(a, b Changed) int { return cmp.Compare(a.Revision, b.Revision) })
+	slices.SortFunc(first, func(a, b gcs.Changed) int { return cmp.Compare(a.Revision, b.Revision) })
 	for _, c := range first {
 		changed(c)
 	}
@@ -76,36 +77,36 @@ func (m *Memory) Watch(life, _ context.Context, changed func(Changed)) error {
 }
 
 // Do implements Tables. It does not block.
-func (m *Memory) Do(_ context.Context, e Effect) Answered {
+func (m *Memory) Do(_ context.Context, e gcs.Effect) gcs.Answered {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch e := e.(type) {
-	case Write:
+	case gcs.Write:
 		b, key := e.Record.Bucket(), e.Record.Key()
 		if e.Revision >= 0 && m.rows[b][key].revision != uint64(e.Revision) {
-			return Answered{ID: e.ID, Wrote: true, Conflict: true}
+			return gcs.Answered{ID: e.ID, Wrote: true, Conflict: true}
 		}
 		m.revision++
 		m.rows[b][key] = row{e.Record, m.revision}
-		m.tell(Changed{Bucket: b, Key: key, Record: e.Record, Revision: m.revision})
-		return Answered{ID: e.ID, Wrote: true, Revision: m.revision}
-	case Delete:
+		m.tell(gcs.Changed{Bucket: b, Key: key, Record: e.Record, Revision: m.revision})
+		return gcs.Answered{ID: e.ID, Wrote: true, Revision: m.revision}
+	case gcs.Delete:
 		if e.Revision >= 0 && m.rows[e.Bucket][e.Key].revision != uint64(e.Revision) {
-			return Answered{ID: e.ID, Wrote: true, Conflict: true}
+			return gcs.Answered{ID: e.ID, Wrote: true, Conflict: true}
 		}
 		m.revision++
 		delete(m.rows[e.Bucket], e.Key)
-		m.tell(Changed{Bucket: e.Bucket, Key: e.Key, Revision: m.revision})
-		return Answered{ID: e.ID, Wrote: true}
-	case Read:
+		m.tell(gcs.Changed{Bucket: e.Bucket, Key: e.Key, Revision: m.revision})
+		return gcs.Answered{ID: e.ID, Wrote: true}
+	case gcs.Read:
 		r := m.rows[e.Bucket][e.Key]
-		return Answered{ID: e.ID, Record: r.record, Revision: r.revision}
+		return gcs.Answered{ID: e.ID, Record: r.record, Revision: r.revision}
 	}
-	return Answered{Err: fmt.Errorf("%T is no call to the tables", e)}
+	return gcs.Answered{Err: fmt.Errorf("%T is no call to the tables", e)}
 }
 
 // tell queues a change. mu is held.
-func (m *Memory) tell(c Changed) {
+func (m *Memory) tell(c gcs.Changed) {
 	for _, w := range m.watches {
 		w.changes.Add(c)
 	}

@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"mobula/actors"
+	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/inbox"
 )
@@ -30,9 +31,9 @@ type Config struct {
 // connection, the tables and the requests without an answer.
 type GCS struct {
 	cfg  Config
-	ref  *actors.Ref[Event]
-	up   chan struct{}        // closed when ref is set
-	work *inbox.Inbox[Effect] // calls to the server, in order
+	ref  *actors.Ref[gcs.Event]
+	up   chan struct{}            // closed when ref is set
+	work *inbox.Inbox[gcs.Effect] // calls to the server, in order
 	wg   sync.WaitGroup
 	ctx  context.Context // ends when the component stops
 	stop context.CancelFunc
@@ -48,19 +49,19 @@ type GCS struct {
 	nextID  uint64             // guarded by mu
 	waiting map[uint64]*waiter // guarded by mu
 	closed  bool               // guarded by mu
-	self    *Announce          // guarded by mu: what the node says of itself; nil: nothing yet
+	self    *gcs.Announce      // guarded by mu: what the node says of itself; nil: nothing yet
 }
 
 type waiter struct {
-	req  Request
-	done func(Reply)
+	req  gcs.Request
+	done func(gcs.Reply)
 }
 
 // Start adds the control plane to the tree and waits until its server is ready, some 15 ms where it is embedded.
 func Start(parent actors.Parent, cfg Config) (*GCS, error) {
-	g := &GCS{cfg: cfg, up: make(chan struct{}), work: inbox.New[Effect](), waiting: make(map[uint64]*waiter)}
+	g := &GCS{cfg: cfg, up: make(chan struct{}), work: inbox.New[gcs.Effect](), waiting: make(map[uint64]*waiter)}
 	g.ctx, g.stop = context.WithCancel(context.Background())
-	ref, err := actors.Spawn(parent, actors.Spec[Event, Effect]{
+	ref, err := actors.Spawn(parent, actors.Spec[gcs.Event, gcs.Effect]{
 		Kind: "gcs", Name: "gcs",
 		New:    g.open,
 		Do:     g.do,
@@ -79,7 +80,7 @@ func Start(parent actors.Parent, cfg Config) (*GCS, error) {
 
 // open builds a core: server and tables once, a fresh view and the unanswered requests
 // each time.
-func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, error) {
+func (g *GCS) open(start actors.Start) (actors.Core[gcs.Event, gcs.Effect], []gcs.Event, error) {
 	if g.tables == nil {
 		if err := g.connect(); err != nil {
 			return nil, nil, err
@@ -96,10 +97,10 @@ func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, err
 	defer cancel()
 	var (
 		mu      sync.Mutex
-		initial []Event
+		initial []gcs.Event
 		live    bool
 	)
-	err := g.tables.Watch(life, ctx, func(c Changed) {
+	err := g.tables.Watch(life, ctx, func(c gcs.Changed) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !live {
@@ -125,7 +126,7 @@ func (g *GCS) open(start actors.Start) (actors.Core[Event, Effect], []Event, err
 			initial = append(initial, *g.self)
 		}
 	}
-	return NewCore(), initial, nil
+	return gcs.NewCore(), initial, nil
 }
 
 // connect opens the tables, wherever they are.
@@ -154,12 +155,12 @@ func (g *GCS) connect() (err error) {
 
 // do runs on the actor's goroutine: a call is queued, a reply handed out. It does not wait for the
 // server, whose answers may wait for room in the actor's mailbox; each request has one call at a time.
-func (g *GCS) do(self *actors.Ref[Event], e Effect) {
-	if t, ok := e.(After); ok {
+func (g *GCS) do(self *actors.Ref[gcs.Event], e gcs.Effect) {
+	if t, ok := e.(gcs.After); ok {
 		self.After(t.D, t.Ev)
 		return
 	}
-	r, ok := e.(Reply)
+	r, ok := e.(gcs.Reply)
 	if !ok {
 		g.work.Add(e)
 		return
@@ -192,28 +193,28 @@ func (g *GCS) serve() {
 }
 
 // Ask makes a request; done gets its answer on another goroutine, once, and must not block.
-func (g *GCS) Ask(op Op, done func(Reply)) {
+func (g *GCS) Ask(op gcs.Op, done func(gcs.Reply)) {
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
-		done(Reply{Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
+		done(gcs.Reply{Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
 		return
 	}
 	g.nextID++
-	req := Request{ID: g.nextID, Op: op}
+	req := gcs.Request{ID: g.nextID, Op: op}
 	g.waiting[req.ID] = &waiter{req, done}
 	g.mu.Unlock()
 	if err := g.ref.Post(req); err != nil {
 		g.mu.Lock()
 		delete(g.waiting, req.ID)
 		g.mu.Unlock()
-		done(Reply{ID: req.ID, Err: err})
+		done(gcs.Reply{ID: req.ID, Err: err})
 	}
 }
 
 // Announce has the node in the table of nodes, once its home is known, and with every sends heartbeats.
-func (g *GCS) Announce(r NodeRecord, every time.Duration) {
-	a := Announce{Record: r, Every: every}
+func (g *GCS) Announce(r gcs.NodeRecord, every time.Duration) {
+	a := gcs.Announce{Record: r, Every: every}
 	g.mu.Lock()
 	g.self = &a
 	g.mu.Unlock()
@@ -221,9 +222,9 @@ func (g *GCS) Announce(r NodeRecord, every time.Duration) {
 }
 
 // Call is Ask for callers that can wait.
-func (g *GCS) Call(ctx context.Context, op Op) ([]Record, error) {
-	ch := make(chan Reply, 1)
-	g.Ask(op, func(r Reply) { ch <- r })
+func (g *GCS) Call(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
+	ch := make(chan gcs.Reply, 1)
+	g.Ask(op, func(r gcs.Reply) { ch <- r })
 	select {
 	case r := <-ch:
 		return r.Records, r.Err
@@ -255,7 +256,7 @@ func (g *GCS) close() {
 	g.waiting = nil
 	g.mu.Unlock()
 	for _, w := range left {
-		w.done(Reply{ID: w.req.ID, Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
+		w.done(gcs.Reply{ID: w.req.ID, Err: errs.New(errs.CodeShutdown, "the control plane has stopped")})
 	}
 }
 
@@ -272,5 +273,5 @@ func (g *GCS) leave() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
 	defer cancel()
-	_ = g.tables.Do(ctx, Delete{Bucket: Nodes, Key: self.Record.Key(), Revision: -1}) // else its heartbeat is missed
+	_ = g.tables.Do(ctx, gcs.Delete{Bucket: gcs.Nodes, Key: self.Record.Key(), Revision: -1}) // else its heartbeat is missed
 }

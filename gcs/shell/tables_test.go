@@ -1,4 +1,4 @@
-package gcs
+package shell
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
+	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
@@ -36,8 +37,12 @@ func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *KV) {
 	return srv, nc, tables
 }
 
-func homeRecord(n ids.Home) HomeRecord {
-	return HomeRecord{Row: register.Row{Home: n, Identity: "me", Epoch: 1}, Node: "n1"}
+func actor(name, id string) gcs.ActorRecord {
+	return gcs.ActorRecord{Namespace: "prod", Name: name, Actor: id, Type: "app/counter"}
+}
+
+func homeRecord(n ids.Home) gcs.HomeRecord {
+	return gcs.HomeRecord{Row: register.Row{Home: n, Identity: "me", Epoch: 1}, Node: "n1"}
 }
 
 // What was acknowledged is there after a restart of the server.
@@ -45,7 +50,7 @@ func TestTablesKeepWhatWasAcknowledged(t *testing.T) {
 	dir := t.TempDir()
 	srv, nc, tables := openTest(t, dir)
 	rec := actor("hits", "a")
-	if a := tables.Do(t.Context(), Write{ID: 1, Record: rec, Revision: 0}); a.Err != nil || a.Conflict {
+	if a := tables.Do(t.Context(), gcs.Write{ID: 1, Record: rec, Revision: 0}); a.Err != nil || a.Conflict {
 		t.Fatalf("create: %+v", a)
 	}
 	nc.Close()
@@ -53,8 +58,8 @@ func TestTablesKeepWhatWasAcknowledged(t *testing.T) {
 	srv, nc, tables = openTest(t, dir)
 	defer srv.Close()
 	defer nc.Close()
-	a := tables.Do(t.Context(), Read{ID: 3, Bucket: Actors, Key: rec.Key()})
-	if a.Err != nil || a.Record != Record(rec) {
+	a := tables.Do(t.Context(), gcs.Read{ID: 3, Bucket: gcs.Actors, Key: rec.Key()})
+	if a.Err != nil || a.Record != gcs.Record(rec) {
 		t.Fatalf("after a restart: %+v", a)
 	}
 }
@@ -88,30 +93,30 @@ func TestRemovedRowsAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := js.DeleteKeyValue(t.Context(), "mobula_"+string(Homes)); err != nil {
+	if err := js.DeleteKeyValue(t.Context(), "mobula_"+string(gcs.Homes)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "mobula_" + string(Homes), Storage: jetstream.FileStorage, History: 1}); err != nil {
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: "mobula_" + string(gcs.Homes), Storage: jetstream.FileStorage, History: 1}); err != nil {
 		t.Fatal(err)
 	}
 	tables, err := open(t.Context(), nc, 1, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := func(i int) HomeRecord { return homeRecord(ids.Home(i)) }
+	row := func(i int) gcs.HomeRecord { return homeRecord(ids.Home(i)) }
 	const rows = 50
 	for i := 1; i <= rows; i++ {
-		if a := tables.Do(t.Context(), Write{ID: uint64(i), Record: row(i), Revision: -1}); a.Err != nil {
+		if a := tables.Do(t.Context(), gcs.Write{ID: uint64(i), Record: row(i), Revision: -1}); a.Err != nil {
 			t.Fatal(a.Err)
 		}
-		if a := tables.Do(t.Context(), Delete{ID: uint64(i), Bucket: Homes, Key: row(i).Key(), Revision: -1}); a.Err != nil {
+		if a := tables.Do(t.Context(), gcs.Delete{ID: uint64(i), Bucket: gcs.Homes, Key: row(i).Key(), Revision: -1}); a.Err != nil {
 			t.Fatal(a.Err)
 		}
 	}
-	if a := tables.Do(t.Context(), Write{Record: row(rows), Revision: 0}); a.Err != nil || a.Conflict { // made again meanwhile
+	if a := tables.Do(t.Context(), gcs.Write{Record: row(rows), Revision: 0}); a.Err != nil || a.Conflict { // made again meanwhile
 		t.Fatalf("%+v", a)
 	}
-	kv, err := js.Stream(t.Context(), "KV_mobula_"+string(Homes))
+	kv, err := js.Stream(t.Context(), "KV_mobula_"+string(gcs.Homes))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,10 +134,10 @@ func TestRemovedRowsAreForgotten(t *testing.T) {
 			t.Fatal("removed rows are remembered still")
 		}
 	}
-	if a := tables.Do(t.Context(), Read{Bucket: Homes, Key: row(rows).Key()}); a.Err != nil || a.Record == nil {
+	if a := tables.Do(t.Context(), gcs.Read{Bucket: gcs.Homes, Key: row(rows).Key()}); a.Err != nil || a.Record == nil {
 		t.Errorf("the row that was made again: %+v", a)
 	}
-	if a := tables.Do(t.Context(), Write{Record: row(1), Revision: 0}); a.Err != nil || a.Conflict {
+	if a := tables.Do(t.Context(), gcs.Write{Record: row(1), Revision: 0}); a.Err != nil || a.Conflict {
 		t.Errorf("a row whose removal is forgotten: %+v", a)
 	}
 }

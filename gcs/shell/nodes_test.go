@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"mobula/actors"
+	"mobula/gcs"
+	"mobula/gcs/gcstest"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// A control plane that runs on the tables of this process is the same to who asks.
+func TestAControlPlaneOnMemory(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tables := NewMemory()
+	for life := range 2 {
+		sys := actors.NewSystem(actors.Config{})
+		g, err := Start(sys, Config{Tables: tables, Node: "n1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Call(ctx, gcs.Claim{Actor: actor("hits", "a")}); err != nil {
+			t.Errorf("life %d: %v", life, err)
+		}
+		if _, err := g.Call(ctx, gcs.Claim{Actor: actor("hits", "b")}); !errors.Is(err, errs.ErrNameTaken) {
+			t.Errorf("life %d: %v", life, err)
+		}
+		stopTest(t, sys)
+	}
+}
+
+// Two nodes that use one server see each other, and names are theirs together. One that stops leaves the table at once.
+func TestNodesShareAServer(t *testing.T) {
+	url := gcstest.Server(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	join := func(h ids.Home, name string) (*actors.System, *GCS) {
+		t.Helper()
+		sys := actors.NewSystem(actors.Config{})
+		g, err := Start(sys, Config{Servers: []string{url}, Node: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Announce(gcs.NodeRecord{Home: h, Name: name}, 20*time.Millisecond)
+		return sys, g
+	}
+	sysA, a := join(1, "a")
+	defer stopTest(t, sysA)
+	sysB, b := join(2, "b")
+	sees := func(what string, is func([]gcs.Record) bool) {
+		t.Helper()
+		for {
+			rows, err := a.Call(ctx, gcs.List{Bucket: gcs.Nodes})
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if is(rows) {
+				return
+			}
+		}
+	}
+	sees("both beat", func(rows []gcs.Record) bool {
+		return len(rows) == 2 && rows[0].(gcs.NodeRecord).Beats > 2 && rows[1].(gcs.NodeRecord).Beats > 2 && !rows[1].(gcs.NodeRecord).Silent
+	})
+	if _, err := a.Call(ctx, gcs.Claim{Actor: actor("hits", "a")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Call(ctx, gcs.Claim{Actor: actor("hits", "b")}); !errors.Is(err, errs.ErrNameTaken) {
+		t.Errorf("the other node's name: %v", err)
+	}
+	stopTest(t, sysB)
+	sees("one has left", func(rows []gcs.Record) bool { return len(rows) == 1 })
+}
+
+// A server without JetStream can keep no tables.
+func TestAServerWithoutJetStream(t *testing.T) {
+	sys := actors.NewSystem(actors.Config{})
+	defer stopTest(t, sys)
+	_, err := Start(sys, Config{Servers: []string{gcstest.Start(t, &server.Options{})}, Node: "n1"})
+	if !errors.Is(err, errs.ErrComponentFailed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Servers that are not there are named, without their passwords.
+func TestServersThatAreNotThere(t *testing.T) {
+	sys := actors.NewSystem(actors.Config{})
+	defer stopTest(t, sys)
+	_, err := Start(sys, Config{Servers: []string{"nats://me:secret@127.0.0.1:1"}, Node: "n1"})
+	if !errors.Is(err, errs.ErrComponentFailed) {
+		t.Fatalf("got %v", err)
+	}
+	if text := err.Error(); !strings.Contains(text, "me:xxxxx@127.0.0.1:1") || strings.Contains(text, "secret") {
+		t.Errorf("it says %q", text)
+	}
+}

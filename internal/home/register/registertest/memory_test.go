@@ -1,0 +1,5 @@
+package registertest
+
+import "testing"
+
+func TestMemory(t *testing.T) { Conform(t, new(Memory), nil) }
