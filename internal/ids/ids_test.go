@@ -109,3 +109,17 @@ func TestNumbersAreReadAsTheyArePrinted(t *testing.T) {
 		}
 	}
 }
+
+// Behind the last number of a home come another home's, which are not its to give out.
+func TestTheLastNumberOfAHomeHasNoNext(t *testing.T) {
+	for _, h := range []Home{0, 3, MaxHome} {
+		before := LeaseID(h.ID(MaxNumber - 1))
+		last, ok := Next(before)
+		if !ok || last != before+1 || last.Home() != h {
+			t.Errorf("home %v: behind %v comes %v, %v", h, before, last, ok)
+		}
+		if none, ok := Next(last); ok || none != 0 {
+			t.Errorf("home %v: behind %v comes %v", h, last, none)
+		}
+	}
+}

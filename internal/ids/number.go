@@ -25,6 +25,14 @@ const (
 // ID is the n-th id that a home gives out.
 func (h Home) ID(n uint64) uint64 { return uint64(h)<<NumberBits | n&MaxNumber }
 
+// Next is the id behind one that was given out, of the same home; false: that was the home's last.
+func Next[T JobID | ClientID | LeaseID | WorkerID](id T) (next T, ok bool) {
+	if uint64(id)&MaxNumber == MaxNumber {
+		return 0, false
+	}
+	return id + 1, true
+}
+
 // String prints the home as decimal.
 func (h Home) String() string { return strconv.FormatUint(uint64(h), 10) }
 
@@ -45,6 +53,9 @@ func (j JobID) Home() Home { return homeOf(uint64(j)) }
 
 // Home is the node that gave the lease.
 func (l LeaseID) Home() Home { return homeOf(uint64(l)) }
+
+// Home is the node that started the worker.
+func (w WorkerID) Home() Home { return homeOf(uint64(w)) }
 
 // String prints the job's number, after its home and a dash if that is not the first.
 func (j JobID) String() string { return show(uint64(j)) }

@@ -35,11 +35,11 @@ func (n *Node) newEpoch() uint64 { return n.home.Epoch()<<epochShift + n.epochs.
 // spareLeases is room for the grants that a scheduler which was discarded had made and nobody has seen.
 const spareLeases = 1 << 16
 
-// lastLease is above every lease that was ever granted here.
+// lastLease is above every lease that was ever granted here, and of this home: there may be none behind it.
 func (n *Node) lastLease(restart int) ids.LeaseID {
 	last := n.home.Last(home.Leases)
 	if restart > 0 {
-		last += spareLeases
+		last = min(last+spareLeases, n.home.Row().Home.ID(ids.MaxNumber))
 	}
 	return ids.LeaseID(last)
 }

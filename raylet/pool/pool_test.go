@@ -783,3 +783,26 @@ func TestProperties(t *testing.T) {
 		}
 	})
 }
+
+// A home whose numbers are used up gives no worker another home's: the lease that would need one fails, and the workers there are go on.
+func TestAHomeWithoutNumbersStartsNoWorker(t *testing.T) {
+	last := ids.WorkerID(ids.Home(3).ID(ids.MaxNumber))
+	w := newWorld(t, Config{FirstWorker: last - 1})
+	w.step(JobStarted{Job: 1})
+	if w.started != 1 || w.procs[last] == nil {
+		t.Fatalf("%d started: %v", w.started, w.ids())
+	}
+	alone := w.need(1, own, "f")
+	if err := w.failed[alone]; w.started != 1 || !errors.Is(err, errs.ErrRuntimeSetup) || !strings.Contains(err.Error(), "home 3") {
+		t.Errorf("%d started, the lease is told %v", w.started, err)
+	}
+	shared := w.need(1, tasks, "f")
+	w.up()
+	if w.ready[shared] == 0 {
+		t.Errorf("a lease of the worker there is has none: %v", w.failed[shared])
+	}
+	w.step(JobStarted{Job: 2})
+	if other := w.need(2, tasks, "f"); w.failed[other] == nil || len(w.procs) != 1 {
+		t.Errorf("another job has %d workers", len(w.procs)-1)
+	}
+}

@@ -91,7 +91,10 @@ func (c *Core) fill(g *group) {
 		want = min(want, 1)
 	}
 	for n := g.pendingWorkers(); n < want; n++ {
-		c.enqueue(g)
+		if !c.enqueue(g) {
+			c.failAll(g, errs.New(errs.CodeRuntimeSetup, "home %v has given out the numbers of %d workers, all there are: give the node a new directory", c.nextID.Home(), ids.MaxNumber))
+			return
+		}
 	}
 	if g.own() { // drop starts that nobody waits for any more
 		for n, i := g.pendingWorkers(), c.queue.Len()-1; n > want && i >= 0; i-- {
@@ -109,16 +112,21 @@ func (c *Core) assign(s *assignment, w *worker) {
 	w.assignments[s.lease] = s
 }
 
-// enqueue plans one more worker.
-func (c *Core) enqueue(g *group) {
-	c.nextID++
-	w := &worker{id: c.nextID, group: g, state: Queued, assignments: make(map[ids.LeaseID]*assignment)}
+// enqueue plans one more worker; false: the home has no number left for one.
+func (c *Core) enqueue(g *group) bool {
+	id, left := ids.Next(c.nextID)
+	if !left {
+		return false
+	}
+	c.nextID = id
+	w := &worker{id: id, group: g, state: Queued, assignments: make(map[ids.LeaseID]*assignment)}
 	g.workers = append(g.workers, w)
 	c.workers[w.id] = w
 	c.queue.Push(w)
 	if g.own() {
 		c.isolated++
 	}
+	return true
 }
 
 // unqueue drops a worker that was not started.

@@ -2,6 +2,8 @@ package sched
 
 import (
 	"container/list"
+	"maps"
+	"slices"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -108,6 +110,9 @@ func (c *Core) refusal(cl *class) *errs.Error {
 	if cl.invalid != nil {
 		return cl.invalid
 	}
+	if _, left := ids.Next(c.nextID); !left {
+		return errs.New(errs.CodeUnschedulable, "home %v has given out %d leases, all there are: give the node a new directory", c.nextID.Home(), ids.MaxNumber)
+	}
 	return c.res.infeasible(cl.need, funcName(cl.opts))
 }
 
@@ -116,6 +121,15 @@ func (c *Core) refuse(cl *class) {
 	c.place(cl)
 	c.counters.Infeasible++
 	c.tell(cl.key.Job, Infeasible{Key: cl.key, Err: cl.bad})
+}
+
+// recheckAll looks at all classes again after the node has changed.
+func (c *Core) recheckAll() {
+	for _, id := range slices.Sorted(maps.Keys(c.byJob)) {
+		for _, cl := range sortedClasses(c.byJob[id]) {
+			c.recheck(cl)
+		}
+	}
 }
 
 // recheck looks at a class again after the node has changed.

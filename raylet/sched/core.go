@@ -3,7 +3,6 @@ package sched
 import (
 	"container/list"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -297,11 +296,7 @@ func (c *Core) onResources(ev SetResources) {
 		return // the node checks its configuration before it sends this
 	}
 	c.res.setTotal(ev.Total)
-	for _, id := range slices.Sorted(maps.Keys(c.byJob)) {
-		for _, cl := range sortedClasses(c.byJob[id]) {
-			c.recheck(cl)
-		}
-	}
+	c.recheckAll()
 }
 
 // end removes a lease from every table.

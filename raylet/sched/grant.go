@@ -3,6 +3,7 @@ package sched
 import (
 	"time"
 
+	"mobula/internal/ids"
 	"mobula/wire"
 )
 
@@ -50,8 +51,7 @@ func (c *Core) grantOne(now int64) bool {
 	for je := c.jobs.Front(); je != nil; je = je.Next() {
 		for ce := je.Value.(*job).waiting.Front(); ce != nil; ce = ce.Next() {
 			if cl := ce.Value.(*class); c.fits(cl) {
-				c.start(now, cl)
-				return true
+				return c.start(now, cl)
 			}
 		}
 	}
@@ -122,10 +122,16 @@ func (c *Core) attainable(cl *class) bool {
 	return true
 }
 
-// start makes a lease and asks the pool for its slot; the turn passes on.
-func (c *Core) start(now int64, cl *class) {
-	c.nextID++
-	l := &lease{id: c.nextID, class: cl}
+// start makes a lease and asks the pool for its slot; the turn passes on. It is false where the home has no number left for one: then
+// nothing that waits can be served any more, and is refused.
+func (c *Core) start(now int64, cl *class) bool {
+	id, left := ids.Next(c.nextID)
+	if !left {
+		c.recheckAll()
+		return false
+	}
+	c.nextID = id
+	l := &lease{id: id, class: cl}
 	c.add(l, Starting)
 	cl.backlog--
 	cl.fresh = false
@@ -137,6 +143,7 @@ func (c *Core) start(now int64, cl *class) {
 		c.wakeAt(now, cl.refillAt)
 	}
 	c.emit(c.needWorker(l))
+	return true
 }
 
 // add puts a new lease into every table.

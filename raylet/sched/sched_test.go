@@ -484,3 +484,31 @@ func TestExplainSaysPositionAndShortage(t *testing.T) {
 		t.Errorf("an unknown class: %+v", e)
 	}
 }
+
+// A home whose numbers are used up gives none of another home's: what waits fails with the reason, and what comes; leases that are held go on.
+func TestAHomeWithoutNumbersRefuses(t *testing.T) {
+	home := ids.Home(3)
+	w := newWorld(t, res(CPU, 4000)...)
+	c, _, err := New(Config{Resources: res(CPU, 4000), FirstLease: ids.LeaseID(home.ID(ids.MaxNumber - 2))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.c = c
+	k := w.task(1, 1)
+	w.submit(k, 4)
+	if got := w.of(k); len(got) != 2 || got[0].Home() != home || got[1].Home() != home {
+		t.Fatalf("of two numbers it granted %v", got)
+	}
+	if err := w.class[k].err; !errors.Is(err, errs.ErrUnschedulable) || !strings.Contains(err.Error(), "home 3") || !strings.Contains(err.Error(), "new directory") {
+		t.Errorf("what waits is told %v", err)
+	}
+	for _, l := range w.of(k) {
+		w.run(l)
+		w.giveBack(l)
+	}
+	later := w.task(2, 1)
+	w.submit(later, 1)
+	if n := len(w.of(later)); n != 0 || w.class[later].err == nil {
+		t.Errorf("with its CPUs free it granted %d more; the class is told %v", n, w.class[later].err)
+	}
+}
