@@ -1,6 +1,7 @@
 package home
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +14,10 @@ type Place struct {
 }
 
 // placeOf is a file's place; the zero value if the inodes of the file system do not last.
-func placeOf(path string) (Place, error) {
+func placeOf(path string) (Place, error) { return placeBy(unix.Statx, path) }
+
+// placeBy is placeOf with the caller's statx.
+func placeBy(statx func(dir int, path string, flags, mask int, st *unix.Statx_t) error, path string) (Place, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {
 		return Place{}, fmt.Errorf("statfs %s: %w", path, err)
@@ -22,7 +26,11 @@ func placeOf(path string) (Place, error) {
 		return Place{}, nil
 	}
 	var st unix.Statx_t
-	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st); err != nil {
+	err := statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO|unix.STATX_BTIME, &st)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) { // an old kernel, or a seccomp profile that does not know the call
+		return unborn(path)
+	}
+	if err != nil {
 		return Place{}, fmt.Errorf("statx %s: %w", path, err)
 	}
 	p := Place{Inode: st.Ino}
@@ -30,6 +38,15 @@ func placeOf(path string) (Place, error) {
 		p.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 	}
 	return p, nil
+}
+
+// unborn is a file's place without its birth time, which only statx gives.
+func unborn(path string) (Place, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return Place{}, fmt.Errorf("lstat %s: %w", path, err)
+	}
+	return Place{Inode: st.Ino}, nil
 }
 
 // same tells whether two places may be the same; unknown fields do not distinguish them.
