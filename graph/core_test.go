@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// started makes a world with workers of so many threads each, and starts it.
+// started makes a world with workers of the given threads, and starts it.
 func started(t *testing.T, b *builder, policy Policy, threads ...int) *world {
 	t.Helper()
 	cfg := DefaultConfig()
@@ -28,7 +28,7 @@ func (w *world) state(key string, want State) {
 	}
 }
 
-// run does a task, wherever it was sent.
+// run runs a task on the worker it was sent to.
 func (w *world) run(key string) {
 	w.t.Helper()
 	w.settleCopies()
@@ -266,7 +266,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestSecede has a task wait for others of its graph on the only thread there is.
+// TestSecede lets a task wait for others of its graph on the only thread.
 func TestSecede(t *testing.T) {
 	for _, p := range []Policy{Both, Withhold} {
 		b := &builder{}
@@ -293,8 +293,8 @@ func TestSecede(t *testing.T) {
 	}
 }
 
-// TestRootish has Dask's threshold, and beyond it what its users found missing there: a mark comes first
-// (dask/distributed#8934), and what has no inputs is a root however few there are (#7273, #7274), be it alone in its group (#8133).
+// TestRootish checks Dask's threshold, and beyond it what Dask's users found missing: a mark comes first (dask/distributed#8934),
+// and tasks without inputs are roots however few there are (#7273, #7274), even one alone in its group (#8133).
 func TestRootish(t *testing.T) {
 	sizes := func(tasks, inputs, groups int) *builder {
 		b := &builder{}

@@ -9,7 +9,7 @@ import (
 	"mobula/internal/lint/parts"
 )
 
-// Parts refer to the parts below them only: what placement asks of the one above is an interface of its own.
+// Parts refer only to the parts below them; placement calls the one above through an interface of its own.
 func TestPartsKnowOnlyThoseBelow(t *testing.T) { parts.InOrder(t, reflect.TypeFor[Core](), 8) }
 
 // fakeQueue stands for the queue of root tasks, above placement.
@@ -20,7 +20,7 @@ func (q *fakeQueue) push(t int32)       { q.pushed = append(q.pushed, t) }
 func (q *fakeQueue) settle()            {}
 func (q *fakeQueue) workerLeft(*worker) {}
 
-// alone makes placement and what is below it, and nothing else.
+// alone makes only placement and the parts below it.
 func alone(t *testing.T, b *builder) (*placement, *fakeQueue) {
 	t.Helper()
 	s := &step{g: b.graph(t), cfg: DefaultConfig(), started: true}
@@ -64,7 +64,7 @@ func TestPlacementLeavesRootsToTheQueue(t *testing.T) {
 	}
 }
 
-// What is no root runs where most of its inputs are, and the rest is fetched there first.
+// A task that is not a root runs where most of its inputs are, after the rest was fetched there.
 func TestPlacementFetchesWhatATaskLacks(t *testing.T) {
 	b := &builder{}
 	b.add("small")
@@ -164,7 +164,7 @@ func TestNeedsFailWhatTakesTheFailed(t *testing.T) {
 	}
 }
 
-// A result that is lost is made again for who waits for it, and nobody counts it twice.
+// A lost result is made again for its waiters, and is not counted twice.
 func TestNeedsMakeTheLostAgain(t *testing.T) {
 	b := &builder{}
 	b.add("a")

@@ -239,8 +239,8 @@ func (h *hangs) Close() error {
 	return nil
 }
 
-// Where the node has said that it stops, its workers close their actors, though a report could not be sent before that was read. Where it is
-// gone without a word, they do not.
+// If the node has said that it stops, its workers close their actors, even if a report failed before they read that. If it is gone without a
+// goodbye, they do not.
 func TestCloseClosesActorsUnlessTheNodeIsLost(t *testing.T) {
 	broken := errs.New(errs.CodeDisconnected, "broken pipe")
 	for name, last := range map[string]struct {
@@ -283,7 +283,7 @@ func TestCloseClosesActorsUnlessTheNodeIsLost(t *testing.T) {
 
 func is(e *errs.Error, want error) bool { return e != nil && errors.Is(e, want) }
 
-// lacking is an error whose references are let go of as it is garbage, and an actor whose hook fails with it.
+// lacking is an error whose references are released when it is garbage, and an actor whose hook fails with it.
 type lacking struct {
 	freed  *atomic.Bool
 	panics bool
@@ -302,7 +302,7 @@ func (f *failsToClose) Close() error {
 	return err
 }
 
-// What a close hook fails with is kept until the node was told.
+// The error of a close hook is kept until the node was told.
 func TestTheErrorOfACloseHookIsKeptUntilItIsReported(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		p := newPeer(t, Config{})

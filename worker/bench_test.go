@@ -81,8 +81,7 @@ func benchExec(b *testing.B, batch int, kind wire.TaskKind) {
 	_ = c.Close(b.Context())
 }
 
-// cpuTime is what this process has used, in nanoseconds: it means something on a busy
-// machine too.
+// cpuTime is the CPU time of this process in nanoseconds, which is meaningful on a busy machine too.
 func cpuTime(b *testing.B) int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -102,8 +102,7 @@ func TestBlockedTaskGivesItsQueueBack(t *testing.T) {
 	}
 }
 
-// What was on its way when a lease gave its CPU back comes back too: it may be what the
-// lease's task waits for.
+// Tasks on their way to a lease that gave its CPU back come back too: the lease's task may wait for one of them.
 func TestTasksPushedToABlockedLeaseComeBack(t *testing.T) {
 	p := newPeer(t, Config{})
 	h := p.object()
@@ -170,8 +169,8 @@ func TestGetTimeoutStillWaitsForTheCPU(t *testing.T) {
 	p.done(task.Spec.ID)
 }
 
-// A node that asks what a worker has while tasks go back is told of them: word that they went back comes after the answer, and would be of
-// tasks that the node has pushed here anew otherwise.
+// A worker's answer to Resync includes tasks that it is giving back. The message that gives them back comes after the answer; else it
+// could mean tasks that the node has pushed here again.
 func TestANodeThatAsksWhileTasksGoBackIsToldOfThem(t *testing.T) {
 	p := newPeer(t, Config{})
 	h := p.object()

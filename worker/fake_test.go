@@ -103,7 +103,7 @@ func (p *peer) Map(e wire.Extent, _ bool) ([]byte, error) {
 	return p.arena[e.Off : e.Off+e.Size : e.Off+e.Size], nil
 }
 
-// await waits until pick finds what it looks for in what the worker has sent.
+// await waits until pick finds what it looks for in the worker's messages.
 func await[T any](p *peer, what string, pick func(log []wire.Msg) (T, bool)) T {
 	p.t.Helper()
 	deadline := time.NewTimer(10 * time.Second)
@@ -211,8 +211,7 @@ func out(s string) []registry.Output {
 
 func ok(context.Context, *registry.Call) ([]registry.Output, any, error) { return out("ok"), nil, nil }
 
-// hold gives a function that says when it started and ends when it is let go or its
-// context ends.
+// hold gives a function that reports its start, and ends when it is released or its context ends.
 func hold() (f body, started chan string, goOn chan struct{}) {
 	started, goOn = make(chan string, 100), make(chan struct{})
 	return func(ctx context.Context, _ *registry.Call) ([]registry.Output, any, error) {

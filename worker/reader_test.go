@@ -15,7 +15,7 @@ import (
 	"mobula/wire"
 )
 
-// reading gives a peer's executor a reader, which reads what is fed.
+// reading gives a peer's executor a reader, which reads the messages that the test feeds.
 func reading(t *testing.T) (p *peer, feed func(...wire.Msg)) {
 	p = newPeer(t, Config{})
 	in := make(chan []wire.Msg, 100)
@@ -170,7 +170,8 @@ func TestReaderIsRelievedWhenItsTaskWaits(t *testing.T) {
 	if place != "reader" {
 		t.Errorf("the task ran on the %s", place)
 	}
-	// What waits for room in the store does not say that it is blocked, and is relieved as well.
+	// A task that waits for room in the store does not report that it is blocked; another goroutine reads then
+	// too.
 	again(t, p)
 	large := p.task(p.handle("large", wire.TaskNormal, func(context.Context, *registry.Call) ([]registry.Output, any, error) {
 		return []registry.Output{{Size: 5000, Fill: func(b []byte) { clear(b) }}}, nil, nil
@@ -181,7 +182,7 @@ func TestReaderIsRelievedWhenItsTaskWaits(t *testing.T) {
 	}
 }
 
-// A task on the reader that takes long, and tells nobody: the watcher has another one read.
+// A task on the reader takes long and does not wait: the watcher lets another goroutine read.
 func TestReaderIsRelievedOfALongTask(t *testing.T) {
 	p, feed := reading(t)
 	eager(t, p, feed)

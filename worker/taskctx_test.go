@@ -14,7 +14,7 @@ import (
 	"mobula/wire"
 )
 
-// A deadline costs nothing until somebody asks for it, and holds all the same.
+// A deadline costs nothing until somebody asks for it, and still holds.
 func TestDeadlineIsWatchedWhenAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now().Add(time.Second)

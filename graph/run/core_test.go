@@ -128,7 +128,8 @@ func (x *world) resolve(i int) {
 	x.step(Resolved{[]Result{{Task: t, Result: res}}})
 }
 
-// A graph of more tasks than a stream has items tells of several in an event, of a failure at once, and of each in the end.
+// A graph with more tasks than a stream may have items reports several tasks per event, a failure at once, and every task
+// by the end.
 func TestEventsOfAGraphOfVeryManyTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 60
@@ -176,7 +177,7 @@ func wholeRange(n int32) []int32 {
 }
 
 // Whatever the order of results, whichever tasks fail, and however often the core is lost: each wanted result is made or has
-// failed, nothing runs twice, and what nobody needs is held no longer.
+// failed, nothing runs twice, and unneeded results are released.
 func TestEveryWantedResultComes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "tasks")
@@ -241,7 +242,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 	})
 }
 
-// The owner has few tasks at once while they take long, and many while they are short.
+// The owner has few tasks at a time while tasks take long, and many while they are short.
 func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deps := make([][]int32, 2001)
@@ -276,7 +277,7 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 	})
 }
 
-// Root tasks that wait for one that is withheld would wait for ever; where they secede it comes, also if the core is lost meanwhile.
+// Root tasks that wait for a withheld one would wait for ever; if they secede it runs, even if the core is lost meanwhile.
 func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 20

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Of errors and of workers' deaths each option bounds what it says.
+// Each option bounds its own kind of failure: errors, or deaths of workers.
 func TestRetriesOfANote(t *testing.T) {
 	type counts struct {
 		deaths, errors int32

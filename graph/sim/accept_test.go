@@ -41,8 +41,8 @@ func mustRun(t testing.TB, cfg Config) *Report {
 }
 
 // TestRecordedWorkloads is what withholding together with co-assignment is for: on each of the graphs
-// by which Dask's withholding was judged it holds no more than withholding alone and moves no more
-// than co-assignment alone, and is not bought with time.
+// by which Dask's withholding was judged it holds no more than withholding alone and moves no more than
+// co-assignment alone, without taking much longer.
 func TestRecordedWorkloads(t *testing.T) {
 	for _, name := range workloads {
 		w := load(t, name)
@@ -54,8 +54,8 @@ func TestRecordedWorkloads(t *testing.T) {
 	}
 }
 
-// TestOwnOrder is the same by the order that this project makes of the graphs. Dask's depends on how
-// Python goes through its sets, so the two differ where it leaves that open.
+// TestOwnOrder is the same test with this project's order of the graphs. Dask's order depends on how Python
+// iterates over sets, so the two may differ.
 func TestOwnOrder(t *testing.T) {
 	for _, name := range workloads {
 		w := load(t, name)

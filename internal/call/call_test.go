@@ -53,7 +53,7 @@ func driver(t *testing.T) context.Context {
 	return client.WithTask(t.Context(), c.Root())
 }
 
-// However many arguments a call has, and however large they may be inside a message, it can be sent.
+// A call can be sent with any number of arguments, each as large as a message allows.
 func TestArgumentsFitTheirMessage(t *testing.T) {
 	n := wire.MessageValues/wire.InlineMax + 2
 	var k Call

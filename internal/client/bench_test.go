@@ -10,7 +10,7 @@ import (
 	"mobula/wire"
 )
 
-// nowhere takes everything and answers nothing.
+// nowhere is a port that accepts every message and answers none.
 type nowhere struct{}
 
 func (nowhere) Send(...wire.Msg) error                { return nil }
@@ -27,8 +27,7 @@ func benchClient(b *testing.B) *Client {
 	return c
 }
 
-// cpuTime is what this process has used, in nanoseconds: it means something on a busy
-// machine too.
+// cpuTime is the CPU time of this process in nanoseconds, which is meaningful on a busy machine too.
 func cpuTime() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -117,8 +116,8 @@ func BenchmarkGetBatch(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/object")
 }
 
-// BenchmarkCleanup is what the collector costs a reference: a cleanup each, one for
-// sixteen, none.
+// BenchmarkCleanup is the cost of a reference for the garbage collector: with a cleanup each, one for sixteen, or
+// none.
 func BenchmarkCleanup(b *testing.B) {
 	type ref struct{ h *Handle }
 	for name, every := range map[string]int{"each": 1, "sixteenth": 16, "never": 1 << 30} {

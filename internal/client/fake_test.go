@@ -13,8 +13,8 @@ import (
 	"mobula/wire"
 )
 
-// fakeNode is a node that keeps to the protocol and checks that the client does: owner
-// and store in one, answering in order on one goroutine.
+// fakeNode is a node that follows the protocol and checks that the client does. It is owner and store in one, and
+// answers in order on one goroutine.
 type fakeNode struct {
 	t  testing.TB
 	c  *Client
@@ -221,7 +221,7 @@ func (f *fakeNode) answer(g wire.Get, r wire.Result) wire.Msg {
 	return m
 }
 
-// resolve gives an object its result and answers who waits.
+// resolve gives an object its result and answers the waiters.
 func (f *fakeNode) resolve(id ids.ObjectID, r wire.Result) {
 	f.mu.Lock()
 	f.objects[id] = r
@@ -259,7 +259,7 @@ func (f *fakeNode) emit(task ids.TaskID, i uint32, r wire.Result) {
 	f.c.Deliver(out)
 }
 
-// until waits until cond holds for what the node has seen.
+// until waits until cond holds for the messages that the node has seen.
 func (f *fakeNode) until(what string, cond func() bool) {
 	f.t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; {

@@ -52,7 +52,7 @@ func TestAContextCancelsOnlyWhatIsAwaited(t *testing.T) {
 	}
 }
 
-// What has ended leaves nothing behind, however long contexts live.
+// Tasks that have ended leave nothing behind, however long contexts live.
 func TestFollowersStayFew(t *testing.T) {
 	f := newFake(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())

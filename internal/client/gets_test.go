@@ -128,7 +128,7 @@ func TestGetErrorComesAtOnceAndGivesPinsBack(t *testing.T) {
 	f.until("the pin is back and the Get withdrawn", func() bool { return len(f.pins) == 0 && f.count(wire.KindUnget) > 0 })
 }
 
-// What could not be mapped is an error of each get of it, until it can be.
+// Each get of an object that cannot be mapped fails, until it can be.
 func TestGetOfWhatCannotBeMapped(t *testing.T) {
 	f := newFake(t, Config{})
 	f.c.releaser.mu.Lock()
@@ -176,7 +176,8 @@ func TestGetTimeoutLeavesHandlesValid(t *testing.T) {
 	d.Release()
 }
 
-// An Unget withdraws all that this client has asked of an object: who waits to know it asks again.
+// An Unget withdraws all Gets of this client for an object: a goroutine that still waits for its result asks
+// again.
 func TestWaitOutlivesTheGetThatItReliedOn(t *testing.T) {
 	f := newFake(t, Config{})
 	for _, first := range []bool{false, true} { // the wait has asked itself; the get had asked already
@@ -331,7 +332,7 @@ func TestWaitGivesTheFastest(t *testing.T) {
 	f.until("quiet", func() bool { return f.count(wire.KindGet) == 10 }) // the second wait asked nothing again
 }
 
-// Values that were there and were forgotten for want of room are ready all the same.
+// Objects whose values were evicted from the cache are still ready.
 func TestWaitCountsValuesThatWereEvicted(t *testing.T) {
 	f := newFake(t, Config{CacheBytes: 2 << 10})
 	var hs []*Handle
@@ -348,7 +349,7 @@ func TestWaitCountsValuesThatWereEvicted(t *testing.T) {
 	}
 }
 
-// An error of one object leaves nothing asked for in name only.
+// After an error of one object, no other object counts as asked for without a Get.
 func TestWaitAfterOneWithAReleasedReference(t *testing.T) {
 	f := newFake(t, Config{})
 	_, gone := f.submit(plain)
@@ -415,7 +416,8 @@ func TestBlockerIsToldOnlyOfRealWaits(t *testing.T) {
 	}
 }
 
-// A task that fetches what is there keeps its CPU; one that waits long, or for a task of its own, gives it back.
+// A task that fetches an existing object keeps its CPU; one that waits long, or for a task of its own, gives it
+// back.
 func TestABriefWaitIsNotReported(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -15,7 +15,7 @@ import (
 	"mobula/wire"
 )
 
-// waiting starts one of everything that waits and gives their errors.
+// waiting starts one of each waiting operation and gives their errors.
 func (f *fakeNode) waiting(t *testing.T) chan error {
 	f.full, f.mute = true, true
 	_, hs := f.submit(plain)
@@ -157,8 +157,8 @@ func TestReconnectSaysEverythingAgain(t *testing.T) {
 	second.until("the unpin", func() bool { return len(second.pins) == 0 })
 }
 
-// A node that restarted asks at once what its clients hold, and takes those that do not answer for
-// dead; what is left of the old connection must not end the new one.
+// A restarted node asks at once what its clients hold, and takes clients that do not answer for dead. The end of
+// the old connection must not end the new one.
 func TestTheNewConnectionAnswersWhatItIsAskedFirst(t *testing.T) {
 	second := bareFake(t)
 	first := make(chan struct{})
@@ -187,7 +187,7 @@ func TestTheNewConnectionAnswersWhatItIsAskedFirst(t *testing.T) {
 	}
 }
 
-// What was said while there was no connection is said over the first that lasts.
+// Messages sent without a connection go over the first connection that lasts.
 func TestWhatWasSaidMeanwhileOutlivesAConnectionThatBreaksAtOnce(t *testing.T) {
 	broken, good := bareFake(t), bareFake(t)
 	broken.broken = errors.New("broken pipe")
@@ -271,7 +271,7 @@ func TestUnknownMessagesAreIgnored(t *testing.T) {
 	}
 }
 
-// A request of a client that has lost its node waits, however long one may take: until the node is back, or known to be gone.
+// A request of a client that has lost its node waits, whatever its timeout, until the node is back or known to be gone.
 func TestARequestWaitsForALostNode(t *testing.T) {
 	for name, gone := range map[string]bool{"that is back": false, "that is gone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -307,8 +307,8 @@ func TestARequestWaitsForALostNode(t *testing.T) {
 	}
 }
 
-// However many are asked at once, the node has a bounded number of them to keep; the others wait for their turn. Nobody's turn is lost with
-// those who wait no longer, be it that the node answers or that another one comes.
+// However many requests are made at once, the node gets a bounded number; the others wait for their turn. No turn is lost when a waiter
+// gives up, whether the node answers or another node comes.
 func TestRequestsWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		second := bareFake(t)

@@ -39,7 +39,7 @@ func (l *ledger) Send(msgs ...wire.Msg) error {
 
 func (l *ledger) Close() error { return nil }
 
-// kinds gives the kinds of what came since the last call, a Send a list.
+// kinds gives the kinds of the messages since the last call, one list for each Send.
 func (l *ledger) kinds() (out [][]wire.Kind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ var (
 	together   = []wire.Kind{wire.KindSubmit, wire.KindGet}
 )
 
-// learn has the client see that each submit is waited for.
+// learn shows the client that each submit is followed by a wait.
 func (l *ledger) learn(t *testing.T) {
 	t.Helper()
 	for range corkAfter {
@@ -177,7 +177,7 @@ func TestSubmitIsNotKeptLong(t *testing.T) {
 	})
 }
 
-// A submit that is kept while the connection breaks goes with what is said again.
+// A submit that is kept back while the connection breaks is sent with the replay.
 func TestKeptSubmitOutlivesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := &ledger{}

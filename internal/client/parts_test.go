@@ -15,10 +15,10 @@ import (
 	"mobula/wire"
 )
 
-// Parts refer to the parts below them only: what they ask of those above is an interface of their own.
+// Parts refer only to the parts below them; they call those above through interfaces of their own.
 func TestPartsKnowOnlyThoseBelow(t *testing.T) { parts.InOrder(t, reflect.TypeFor[Client](), 16) }
 
-// above stands for the parts above one that is tested alone, and keeps what they were asked.
+// above stands for the parts above the one under test, and records their calls.
 type above struct {
 	flushed int
 	gone    chan error
@@ -27,7 +27,7 @@ type above struct {
 func (a *above) Flush()                           { a.flushed++ }
 func (a *above) Disconnected(_ Port, cause error) { a.gone <- cause }
 
-// keeper is a port that keeps what is sent, until it fails.
+// keeper is a port that records what is sent, until it fails.
 type keeper struct {
 	sent  []wire.Msg
 	fails error
@@ -49,7 +49,7 @@ func baseAlone() *base {
 	return b
 }
 
-// outboxAlone makes the outbox and what is below it, and nothing else.
+// outboxAlone makes only the outbox and the parts below it.
 func outboxAlone() (*outbox, *keeper, *above) {
 	up, port := &above{gone: make(chan error, 1)}, &keeper{}
 	hs := &handles{}
@@ -61,7 +61,7 @@ func outboxAlone() (*outbox, *keeper, *above) {
 
 func object(n uint64) ids.ObjectID { return ids.RootTask(7, n).Return(0) }
 
-// A handle that is taken again before its release was sent lives on, and nobody is told.
+// A handle that is used again before its release was sent lives on, and nothing is sent.
 func TestHandlesComeBackBeforeTheFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes, so the timer does not flush
 		o, port, _ := outboxAlone()
@@ -87,7 +87,7 @@ func TestHandlesComeBackBeforeTheFlush(t *testing.T) {
 	})
 }
 
-// Releases are gathered, and the batch that is full goes at once.
+// Releases are collected, and a full batch is sent at once.
 func TestHandlesAskForTheFlushOfAFullBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes, so the timer does not ask
 		up := &above{}
@@ -106,7 +106,7 @@ func TestHandlesAskForTheFlushOfAFullBatch(t *testing.T) {
 	})
 }
 
-// While the connection is down the outbox keeps what is not told again in any case.
+// While the connection is down the outbox keeps the messages that a reconnect does not repeat anyway.
 func TestOutboxKeepsWhatIsNotToldAgain(t *testing.T) {
 	o, port, up := outboxAlone()
 	o.replay = true
@@ -141,7 +141,7 @@ func TestOutboxSaysThatTheConnectionIsGone(t *testing.T) {
 	}
 }
 
-// Who finds no credit waits until some comes, its context ends, or the client does.
+// A sender without credit waits until some comes, its context ends, or the client ends.
 func TestCreditIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &credit{base: baseAlone()}
@@ -177,7 +177,7 @@ func TestCreditIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A request keeps its turn until it is answered, even where nobody waits for it any more.
+// A request keeps its turn until it is answered, even if nobody waits for it any more.
 func TestRequestsKeepTheirTurnUntilTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, port, _ := outboxAlone()

@@ -161,7 +161,7 @@ func countAfter(log []wire.Msg, n int, k wire.Kind) int {
 	return c
 }
 
-// TestConcurrentUse has many goroutines share few objects.
+// TestConcurrentUse lets many goroutines share few objects.
 func TestConcurrentUse(t *testing.T) {
 	f := newFake(t, Config{CacheBytes: 1 << 10})
 	_, hs := f.submit(&wire.TaskOptions{NumReturns: 8})

@@ -10,7 +10,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// A room lets as many calls in as it has places, and the next when the result of one is known, whoever has released that meanwhile.
+// A room lets as many calls in as it has places, and the next when a call's result is known, even if that was released meanwhile.
 func TestARoomHasItsPlaces(t *testing.T) {
 	f := newFake(t, Config{})
 	actor := ids.ActorID(ids.RootTask(1, 7))

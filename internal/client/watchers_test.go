@@ -64,7 +64,8 @@ type countingBlocker struct{ blocked, unblocked int }
 func (b *countingBlocker) Blocked(context.Context, []ids.ObjectID) { b.blocked++ }
 func (b *countingBlocker) Unblocked(context.Context)               { b.unblocked++ }
 
-// A reader that runs a task itself must not wait for what only it can read (Config.Waits), nor keep its CPU.
+// A reader that runs a task itself must not wait for an answer that only it can read (Config.Waits), nor keep its
+// CPU.
 func TestATaskThatWaitsForAWatcherSaysSo(t *testing.T) {
 	waits := 0
 	f := newFake(t, Config{Waits: func() { waits++ }})

@@ -52,8 +52,8 @@ func TestHostIsStartedAheadAndShared(t *testing.T) {
 	}
 }
 
-// Where a worker has one lease at a time there are no hosts: the next lease of any function has the
-// process, an actor has one of its own, and an isolated function still shares with nobody.
+// If a worker has one lease at a time there are no hosts: the next lease of any function gets the process, an
+// actor has one of its own, and an isolated function still shares with nobody.
 func TestOneLeaseAWorker(t *testing.T) {
 	w := newWorld(t, Config{CPUs: 4})
 	w.step(JobStarted{Job: 1, Programs: []Program{{Language: wire.LangPython, Single: true}}})
@@ -370,7 +370,7 @@ func TestCrashAtStartIsTriedThreeTimes(t *testing.T) {
 	}
 }
 
-// A kill says nothing of the program: it is tried more often, and not for ever.
+// A killed start does not count against the program: it is tried more often, but not for ever.
 func TestKillAtStartIsTriedAgain(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1})
@@ -450,7 +450,7 @@ func TestLostConnectionEndsTheProcess(t *testing.T) {
 	}
 }
 
-// A process that exits closes its connection first; how it ended is said nevertheless.
+// A process that exits closes its connection first; the error still says how it ended.
 func TestLastWordsFollowALostConnection(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1})
@@ -463,8 +463,8 @@ func TestLastWordsFollowALostConnection(t *testing.T) {
 	}
 }
 
-// A worker of another build than its driver is not used, and no other one is tried: who waits
-// hears why.
+// A worker of another build than its driver is not used, and no other one is tried: the waiting leases fail with
+// the reason.
 func TestAWorkerOfAnotherBuildFailsItsLeases(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1})
@@ -635,8 +635,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// What a core that is made anew is told of a worker in which a task was abandoned: its process, its lease, and that it
-// drains. It takes no new lease, and is told to exit when that has ended.
+// A rebuilt core is told of a worker with an abandoned task: its process, its lease, and that it drains. The worker
+// takes no new lease, and is told to exit when the lease has ended.
 func TestADrainingWorkerIsDrainedByTheNextCore(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1})

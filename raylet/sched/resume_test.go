@@ -6,8 +6,8 @@ import (
 	"mobula/wire"
 )
 
-// Tasks that wait in a get lend their CPU, and actors for life may take it: they keep it until those very tasks
-// let them go, so these go on without it.
+// Tasks that wait in a get lend their CPU, and actors may take it for life. The actors keep it until those very
+// tasks release them, so the tasks go on without it.
 func TestATaskGoesOnThoughAnActorHasItsCPUForLife(t *testing.T) {
 	w := newWorld(t, res(CPU, 2000)...)
 	task, whole := w.task(1, 1), w.define(key(1, 2), wire.TaskActorCreate, res(CPU, 1000))

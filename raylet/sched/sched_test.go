@@ -245,7 +245,7 @@ func TestLargeDemandIsNotStarvedBySmall(t *testing.T) {
 	}
 }
 
-// A lease blocked in a get may wait for the task that keeping resources together would hold up.
+// A lease blocked in a get may wait for the very task that collecting resources would hold up.
 func TestKeepingResourcesTogetherDoesNotDeadlock(t *testing.T) {
 	w := newWorld(t, res(CPU, 4000, "r", 2000)...)
 	parent, child, big := w.task(1, 1, res("r", 1000)...), w.task(1, 2, res("r", 1000)...), w.task(1, 3, res("r", 2000)...)
@@ -364,8 +364,8 @@ func TestWithdrawnWantFreesWhatItWaitedWith(t *testing.T) {
 	}
 }
 
-// An owner tells its want when it doubles or halves, so what it told may be used up while it has
-// more; it is then granted more though it says nothing.
+// An owner sends its want when it doubles or halves, so the last want may be used up while it has more tasks; it
+// is then granted more without a message.
 func TestWantThatIsUsedUpGoesOn(t *testing.T) {
 	t.Run("others run", func(t *testing.T) {
 		w := newWorld(t, res(CPU, 16000)...)

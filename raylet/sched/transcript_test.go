@@ -12,7 +12,7 @@ import (
 	"mobula/wire"
 )
 
-// TestTranscripts tells the stories of testdata/transcripts (package transcript): events for the scheduler, and what it then asks for.
+// TestTranscripts runs the stories of testdata/transcripts (package transcript): events for the scheduler, and its effects.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(*testing.T) func(transcript.Block) []string {
 		s := &story{classes: make(map[string]Want)}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// validate computes every total of the core anew and compares.
+// validate computes every total of the core again and compares.
 func (c *Core) validate() error {
 	n := len(c.res.names)
 	free, stuck := slices.Clone(c.res.total), make([]int64, n)

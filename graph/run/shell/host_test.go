@@ -16,7 +16,7 @@ func TestGraphsAreOfTheRuntimesOwnFunctions(t *testing.T) {
 	}
 }
 
-// What the core is told does not change with the buffer that results are taken into.
+// Events for the core do not change when the buffer for results is reused.
 func TestResultsAreToldInTheirOrder(t *testing.T) {
 	results := []*wire.Result{{Size: 1}, {Size: 2}}
 	buf := []client.Watched{{Token: 7, Result: results[0]}, {Token: 3, Result: results[1]}}

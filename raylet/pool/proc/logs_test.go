@@ -11,7 +11,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// written makes log files of so many bytes, each a second younger than the one before.
+// written makes log files of the given sizes, each a second younger than the one before.
 func written(t *testing.T, files ...string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// However two workers' output is cut into writes, each line comes whole, in its worker's
-// order, with its name.
+// However the output of two workers is split into writes, each line arrives whole, in its worker's order, with the
+// worker's name.
 func TestLinesAreNeverCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer

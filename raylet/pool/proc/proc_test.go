@@ -27,7 +27,7 @@ import (
 	"mobula/raylet/sched"
 )
 
-// TestMain is what this binary is in its other lives: a worker, or a node that starts workers.
+// TestMain also makes this binary a worker, or a node that starts workers.
 func TestMain(m *testing.M) {
 	switch life := os.Getenv("PROC_TEST"); {
 	case life == "node":
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// worker does what it is told and ends.
+// worker does what its environment says and ends.
 func worker(life string) {
 	switch life {
 	case "env":
@@ -102,7 +102,7 @@ func node() {
 	select {}
 }
 
-// launch makes a launcher whose workers live the given life, and the channel of what it posts.
+// launch makes a launcher whose workers behave as life says, and the channel of its events.
 func launch(t *testing.T, life string, change func(*Config)) (*Launcher, chan pool.Event, string) {
 	t.Helper()
 	events := make(chan pool.Event, 100)
@@ -300,7 +300,7 @@ func TestWorkersOutliveThreads(t *testing.T) {
 	}
 }
 
-// kill -9 of the node: the kernel takes the workers along.
+// kill -9 of the node: the kernel kills the workers with it.
 func TestKilledNodeLeavesNoWorker(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{"PROC_TEST=node"}

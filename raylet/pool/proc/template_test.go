@@ -22,7 +22,7 @@ import (
 	"mobula/raylet/sched"
 )
 
-// asTemplate is a template whose workers live the given life. A worker whose number is 13 it refuses.
+// asTemplate is a template whose workers behave as life says. It refuses worker 13.
 func asTemplate(life string) {
 	runtime.LockOSThread() // its workers die with it
 	conn, err := net.FileConn(os.NewFile(templateFD, "template"))
@@ -225,7 +225,7 @@ func TestAskingATemplateThatIsGone(t *testing.T) {
 	}
 }
 
-// A template that ends at the moment in which it is to be asked fails nobody: another one is started.
+// If a template ends just when it should be asked, no worker fails: another template is started.
 func TestAWorkerIsForkedThoughItsTemplateHasJustEnded(t *testing.T) {
 	l, events, _ := forks(t, "env")
 	l.Start(pool.StartProcess{Worker: 1, Job: 1})
