@@ -99,7 +99,7 @@ func TestTypeNamesOfFaults(t *testing.T) {
 	}
 }
 
-// A source decides where no fault of the set does, and only while it is followed.
+// A source decides if no fault of the set does, and only while it is followed.
 func TestFaultsOfASource(t *testing.T) {
 	var f Faults
 	asked := 0

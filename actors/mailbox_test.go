@@ -41,7 +41,7 @@ func TestPostRefusesAtTwiceTheBound(t *testing.T) {
 	if r.Depth() != 8 {
 		t.Errorf("depth %d, want 8", r.Depth())
 	}
-	// Timers, notices and what is delivered are not lost for want of room.
+	// Timers, notices and delivered events are not lost for lack of room.
 	r.Deliver(ev{id: 98})
 	r.Watch(spawnStopped(t, s), func(Down) ev { return ev{id: 99} })
 	open()
@@ -212,7 +212,7 @@ func TestFlushOncePerBatchAndWithinIt(t *testing.T) {
 	})
 }
 
-// The kit asks its clock, and none but that: whoever sets the wall clock moves no component's time.
+// The kit uses only its clock: setting the wall clock changes no component's time.
 func TestTheTimeIsTheSystemsClock(t *testing.T) {
 	clock := &byHand{}
 	s := system(t, Config{Clock: clock})

@@ -74,7 +74,7 @@ func TestEscalationToTheSupervisor(t *testing.T) {
 	}
 }
 
-// However long it takes to tell of a panic, the restart is told of after it.
+// However long the report of a panic takes, the restart is reported after it.
 func TestAPanicIsToldBeforeItsRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &events{}

@@ -19,7 +19,7 @@ func TestWatch(t *testing.T) {
 		cancel := watcher.Watch(target, notice(11))
 		watcher.Watch(target, func(Down) ev { panic("a notice's panic harms nobody") })
 		cancel()
-		// A restart is no death; what the target posts before it dies comes before the notice.
+		// A restart is not a death; events that the target posts before it dies come before the notice.
 		post(t, target, ev{id: 1, crash: 1}, ev{id: 2, do: []eff{{run: func(*Ref[ev]) { post(t, watcher, ev{id: 5}) }}}})
 		barrier(t, target)
 		if err := target.Stop(t.Context()); err != nil {
@@ -33,7 +33,7 @@ func TestWatch(t *testing.T) {
 				t.Errorf("notice %+v", d)
 			}
 		}
-		// A notice to a watcher that is gone is nobody's loss.
+		// A notice to a watcher that is gone is dropped.
 		other := spawn(t, s, scriptSpec("other", newRecording()))
 		watcher.Watch(other, notice(13))
 		if err := watcher.Stop(t.Context()); err != nil {

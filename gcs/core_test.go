@@ -49,7 +49,7 @@ func actor(name, id string) ActorRecord {
 }
 
 // Whatever the order in which the server answers, one name has one holder, every request
-// is answered once, and who was granted the name is who the table says.
+// is answered once, and the table names the actor that was granted the name.
 func TestOneNameOneHolder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		srv := &fakeServer{rows: make(map[string]fakeRow)}
@@ -155,7 +155,7 @@ func TestClaimOfATakenNameNamesTheHolder(t *testing.T) {
 	}
 }
 
-// A claim of which the server does not say in time what became fails, and the name is free, be it that it was written.
+// A claim whose outcome the server does not report in time fails, and the name is free, even if it was written.
 func TestAClaimThatFailsLeavesTheNameFree(t *testing.T) {
 	srv := &fakeServer{rows: make(map[string]fakeRow)}
 	core := NewCore()

@@ -24,7 +24,7 @@ func listed(t *testing.T, c *Core, now time.Duration) []NodeRecord {
 	return out
 }
 
-// A node says so often that it lives, one write at a time; one of which nothing is heard any more is silent, by the clock of who listens.
+// A node sends heartbeats, one write at a time; a node that is no longer heard is silent, by the listener's clock.
 func TestHeartbeats(t *testing.T) {
 	const every = time.Second
 	c := NewCore()

@@ -8,8 +8,8 @@ import (
 )
 
 // A core that is made anew in the middle of requests steps them again, while the server still answers
-// what the one before had asked: in order, for the calls are made one after the other. Who is told that a name is
-// theirs has it in the table then, and an update that is confirmed is there.
+// what the one before had asked: in order, for the calls are made one after the other. An actor that is told that
+// it has a name has it in the table, and a confirmed update is there.
 func TestAnswersToTheCoreBeforeAreNoAnswersToThisOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		srv := &fakeServer{rows: make(map[string]fakeRow)}

@@ -280,7 +280,7 @@ func TestInnerSeed(t *testing.T) {
 	}
 }
 
-// A test that fails says its seed, and with it fails again in the same way.
+// A failing test logs its seed, and with that seed fails again in the same way.
 func TestTheSeedReplays(t *testing.T) {
 	var faults []string
 	seed := ""
@@ -333,7 +333,7 @@ func TestAnInvariantIsCheckedMeanwhile(t *testing.T) {
 	}
 }
 
-// What is away while faults go on breaks no invariant; at the end it is waited for.
+// Unavailable parts do not break the invariant while faults go on; at the end the check waits for them.
 func TestAnInvariantWaitsForWhatIsAway(t *testing.T) {
 	c := Start(t)
 	seen := 0

@@ -67,7 +67,7 @@ func limit(t *testing.T, ctx context.Context) context.Context {
 	return ctx
 }
 
-// Of each message that may come twice every other one does.
+// Every second message of each kind that may come twice does so.
 func TestMessagesComeTwice(t *testing.T) {
 	for _, processes := range []bool{false, true} {
 		for _, kind := range []string{"Submit", "PutValue", "Seal", "Get", "Done", "Resolved"} {
@@ -116,7 +116,7 @@ func TestMessagesAreLate(t *testing.T) {
 	}
 }
 
-// A worker's message that is lost takes its connection with it, and the worker: its tasks run again.
+// A lost message of a worker ends its connection and the worker: its tasks run again.
 func TestAWorkersMessageIsDropped(t *testing.T) {
 	for _, kind := range []string{"Done", "Exec", "Create", "Created"} {
 		t.Run(kind, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAWorkersMessageIsDropped(t *testing.T) {
 	}
 }
 
-// A driver's message that is lost, either way, ends its job, and says why; the next driver works.
+// A lost message of a driver, in either direction, ends its job with the reason; the next driver works.
 func TestADriversMessageIsDropped(t *testing.T) {
 	for _, kind := range []string{"PutValue", "Submit", "Resolved"} {
 		t.Run(kind, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestNoEnvironmentMakesFaults(t *testing.T) {
 	}
 }
 
-// However long something is late, the end of the test does not wait for it.
+// The end of the test does not wait for delays, however long.
 func TestNobodyWaitsForWhatIsLate(t *testing.T) {
 	for _, at := range []chaos.Target{chaos.Message("Submit"), chaos.Message("Resolved"), chaos.Message("Done"), chaos.Before("mobulatest/add")} {
 		for _, processes := range []bool{false, true} {

@@ -61,7 +61,7 @@ func (n *Node) isFrozen() bool {
 	return n.frozen
 }
 
-// What a test does by hand.
+// A test kills, freezes and stops a node itself.
 func TestANodeByHand(t *testing.T) {
 	n := StartNode(t, NodeConfig{CPUs: 1})
 	ctx := limit(t, n.Connect(mobula.ConnectLogger(quiet())).Context(t.Context()))
@@ -90,7 +90,7 @@ func TestANodeByHand(t *testing.T) {
 	}
 }
 
-// menu is what the plans by chance are made of.
+// menu has the rules that random plans are made of.
 func menu(node bool) []chaos.Rule {
 	out := []chaos.Rule{
 		{At: chaos.Message("Done"), Do: chaos.Drop()}, {At: chaos.Message("Exec"), Do: chaos.Drop()}, {At: chaos.Message("Done"), Do: chaos.Duplicate()},

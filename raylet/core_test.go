@@ -32,7 +32,7 @@ func mustNew(t testing.TB, cfg Config) (*Core, []Effect) {
 
 func step(c *Core, ev Event) []Effect { return slices.Clone(c.Step(0, ev)) }
 
-// only picks the effects of one type.
+// only gives the effects of one type.
 func only[T any](es []Effect) (out []T) {
 	for _, e := range es {
 		if t, ok := e.(T); ok {
@@ -42,7 +42,7 @@ func only[T any](es []Effect) (out []T) {
 	return out
 }
 
-// told picks the messages of one type to owners.
+// told gives the messages of one type to owners.
 func told[T any](es []Effect) (out []T) {
 	for _, e := range only[ToOwner](es) {
 		if m, ok := e.Msg.(T); ok {
@@ -207,8 +207,8 @@ func TestUnknownEventIsAFault(t *testing.T) {
 	c.Step(0, time.Second)
 }
 
-// The life of an anonymous actor's lease: want, grant, up, end. It is the scheduler's whole part in an
-// actor's creation.
+// The life of an anonymous actor's lease: want, grant, up, end. The scheduler does no more for an actor's
+// creation.
 func BenchmarkActorLease(b *testing.B) {
 	c, _ := mustNew(b, Config{})
 	step(c, pool.JobStarted{Job: 1, Tasks: 2, Actors: 3})

@@ -79,7 +79,7 @@ func TestTheRatioIsKept(t *testing.T) {
 	}
 }
 
-// We and the SDK decide alike, so that a trace is whole whoever began it.
+// We and the SDK decide in the same way, so that a trace is complete whoever began it.
 func TestDecisionsAreTheSDKs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ratio := rapid.Float64Range(0, 1).Draw(t, "ratio")
@@ -137,7 +137,7 @@ func TestTheHookNestsSampledTasksOnly(t *testing.T) {
 	if after != nil || got != Run(spec, 2) || got.TraceID != spec.ID.Trace() || got.SpanID != SpanOf(spec.ID, 2, PhaseRun) || !got.Sampled() {
 		t.Errorf("the task runs in %+v", got)
 	}
-	// What it submits goes on in the trace, below the run.
+	// Tasks that it submits go on in the trace, below the run.
 	if child := NewSampler(0).Decide(got, ids.Derive(spec.ID, 1)); child != got {
 		t.Errorf("its child gets %+v, want %+v", child, got)
 	}

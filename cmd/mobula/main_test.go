@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fakeNode answers requests with what it is given: a value, or an error.
+// fakeNode answers requests with given values or errors.
 func fakeNode(t *testing.T, replies map[string]any) (address string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mobula-cli")

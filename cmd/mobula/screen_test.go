@@ -21,7 +21,8 @@ import (
 	"mobula/internal/state"
 )
 
-// A table is never wider than the line where that can be, nothing is cut below its least width, and what is whole stays so.
+// A table is never wider than the line if that is possible, no column is cut below its least width, and columns that must
+// be whole are not cut.
 func TestATableFitsTheLine(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		head := []string{"TASK", "NAME", "STATE", "AGE", "REASON"}[:rapid.IntRange(1, 5).Draw(rt, "columns")]
@@ -110,7 +111,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
-// On a terminal each look replaces the one before, and no more is shown than fits; Ctrl-C ends it, and is no failure.
+// On a terminal each output replaces the one before, and no more is shown than fits; Ctrl-C ends it without an error.
 func TestWatchDrawsAnew(t *testing.T) {
 	var asked atomic.Int32
 	addr := fakeNode(t, map[string]any{state.MethodTasks: func([]byte) any {
@@ -153,7 +154,7 @@ func TestWatchDrawsAnew(t *testing.T) {
 	}
 }
 
-// Elsewhere what is seen is appended: with --json a line each.
+// Elsewhere each output is appended: with --json one line each.
 func TestWatchAppends(t *testing.T) {
 	addr := fakeNode(t, replies)
 	for _, args := range []string{"status --watch=100ms", "list tasks -w 100ms --json", "memory --watch 100ms --json", "explain --watch 100ms " + taskID + " --json"} {

@@ -87,7 +87,7 @@ func TestANodeInTheBackground(t *testing.T) {
 	}
 }
 
-// What keeps a background node from starting is said on the terminal, with its exit code.
+// If a background node cannot start, the reason is on the terminal, with its exit code.
 func TestANodeThatCannotStart(t *testing.T) {
 	base := t.TempDir()
 	if err := os.WriteFile(filepath.Join(base, "file"), nil, 0o600); err != nil {

@@ -50,7 +50,7 @@ func newCore() *Core {
 	return c
 }
 
-// A name is claimed in the table, and the owner is told what became of that.
+// A name is claimed in the table, and the owner is told the outcome.
 func TestClaim(t *testing.T) {
 	c, a := newCore(), actorOf(mine, 1)
 	m := Claim{Job: mine, Actor: a, Opts: named("hits")}
@@ -66,7 +66,7 @@ func TestClaim(t *testing.T) {
 	steps(t, c, []Effect{ToOwner{other, NameClaimed{Actor: b.Actor, Existing: a}}}, get, Claimed{Claim: get, Holder: a, Err: taken})
 }
 
-// Who looks for an actor is told where it is, at once and whenever it moves, until it looks no more.
+// A job that looks for an actor is told where it is, at once and whenever it moves, until it withdraws.
 func TestLocate(t *testing.T) {
 	c, a := newCore(), actorOf(mine, 1)
 	steps(t, c, []Effect{ToOwner{mine, Sought{a}}}, Locate{Job: other, Actor: a})
@@ -79,7 +79,7 @@ func TestLocate(t *testing.T) {
 	steps(t, c, nil, moved)
 }
 
-// A statement that comes twice is told twice, and changes nothing.
+// A Publish that comes twice is told twice, and changes nothing.
 func TestStatementsMayComeTwice(t *testing.T) {
 	c, a := newCore(), actorOf(mine, 1)
 	up := alive(a, "hits")
@@ -93,7 +93,7 @@ func TestStatementsMayComeTwice(t *testing.T) {
 	steps(t, c, []Effect{free}, Release{Actor: a, Opts: named("hits")})
 }
 
-// A name that is being given up is claimed after that, be it that giving it up fails first.
+// A name that is being given up is claimed after that, even if giving it up fails first.
 func TestAClaimWaitsForTheRelease(t *testing.T) {
 	for _, err := range []*errs.Error{nil, errs.New(errs.CodeDeadline, "slow")} {
 		c, a := newCore(), actorOf(mine, 1)
@@ -111,7 +111,7 @@ func TestAClaimWaitsForTheRelease(t *testing.T) {
 	}
 }
 
-// A job that ends leaves nobody waiting for its actors, and no name taken.
+// When a job ends, nobody is left waiting for its actors, and its names are free.
 func TestAJobEnds(t *testing.T) {
 	c, a, late := newCore(), actorOf(mine, 1), Claim{Job: mine, Actor: actorOf(mine, 2), Opts: named("late")}
 	c.Step(0, Locate{Job: other, Actor: a})
@@ -125,7 +125,7 @@ func TestAJobEnds(t *testing.T) {
 	steps(t, c, nil, Publish{Place{Actor: actorOf(other, 1), State: actor.Alive}}) // whom the job looked for
 }
 
-// An actor of another home is not here to be found, which is not to say that it is dead.
+// An actor of another home cannot be found here, but is not reported as dead.
 func TestAnActorOfAnotherHomeIsRefused(t *testing.T) {
 	c := newCore()
 	far := actorOf(ids.JobID(ids.Home(3).ID(1)), 1)
@@ -141,7 +141,7 @@ func TestAnActorOfAnotherHomeIsRefused(t *testing.T) {
 	steps(t, c, nil, Listed{Rows: []Row{row}})
 }
 
-// A new core asks for all that the one before knew, and is what that was.
+// A new core asks for everything that the one before knew, and ends in the same state.
 func TestRebuild(t *testing.T) {
 	c, a := New(0), actorOf(mine, 1)
 	steps(t, c, []Effect{ToOwner{mine, Restate{}}, ToOwner{other, Restate{}}, ListRows{}}, Rebuild{Jobs: []ids.JobID{other, mine}})

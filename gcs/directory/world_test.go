@@ -258,8 +258,8 @@ func (w *world) check() {
 	}
 }
 
-// Whatever is slow, fails or is lost on the way, in the end each name in the table is a living actor's, each living actor has its name, and who
-// looks for an actor knows the truth.
+// Whatever is slow, fails or is lost, in the end each name in the table belongs to a living actor, each living actor has its name, and whoever
+// looks for an actor knows its true state.
 func TestNamesAgreeWithTheOwnersInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{t: t, core: New(0), table: make(map[Name]ids.ActorID), owners: make(map[ids.JobID]*fakeOwner)}

@@ -11,7 +11,7 @@ import (
 	"mobula/gcs"
 )
 
-// Whatever keeps the tables does so by the same rules.
+// All implementations of Tables follow the same rules.
 func TestTablesConform(t *testing.T) {
 	t.Run("NATS", func(t *testing.T) {
 		srv, nc, tables := openTest(t, t.TempDir())
@@ -22,7 +22,7 @@ func TestTablesConform(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { conform(t, NewMemory()) })
 }
 
-// conform holds empty tables to what their interface says.
+// conform checks empty tables against their interface.
 func conform(t *testing.T, tables Tables) {
 	do := func(e gcs.Effect) gcs.Answered {
 		t.Helper()
@@ -43,7 +43,7 @@ func conform(t *testing.T, tables Tables) {
 	rec := actor("hits", "a")
 	read := gcs.Read{ID: 7, Bucket: gcs.Actors, Key: rec.Key()}
 
-	// A row is read as it was written, with its revision, which a compare-and-set asks for.
+	// A row is read as it was written, with its revision, which a compare-and-set needs.
 	if a := do(read); a.Record != nil || a.Revision != 0 || a.ID != 7 {
 		t.Fatalf("of no row is read %+v", a)
 	}
@@ -143,8 +143,8 @@ func watched(t *testing.T, tables Tables, do func(gcs.Effect) gcs.Answered) {
 	}
 	do(gcs.Write{Record: homeRecord(1), Revision: -1})
 
-	// All rows there are have been told when Watch returns, then come the changes, in order, with their revisions. The last of a row is told; those
-	// before it may be left out.
+	// When Watch returns, all rows have been reported; then come the changes, in order, with their revisions. The last change of a row is reported;
+	// earlier ones may be left out.
 	watch()
 	mu.Lock()
 	has := func(b gcs.Bucket) bool {
@@ -177,7 +177,7 @@ func watched(t *testing.T, tables Tables, do func(gcs.Effect) gcs.Answered) {
 	before := len(told)
 	mu.Unlock()
 
-	// Closed, it tells no more; watched again, it begins with what is there.
+	// After Close it reports nothing; a new watch begins with the present rows.
 	tables.Close()
 	do(gcs.Write{Record: homeRecord(2), Revision: -1})
 	mu.Lock()

@@ -84,7 +84,7 @@ func TestUnreadTablesAreRemoved(t *testing.T) {
 	}
 }
 
-// A table that an earlier build made, whose rows are removed, is empty in the end: what was removed is remembered for a while only.
+// A table of an earlier build whose rows are removed is empty in the end: removed rows are remembered only for some time.
 func TestRemovedRowsAreForgotten(t *testing.T) {
 	srv, nc, _ := openTest(t, t.TempDir())
 	defer srv.Close()

@@ -162,7 +162,7 @@ func TestTheRuntimesOwnVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// To the node 0 CPUs are all of the machine's: who says 0 is told, wherever it is said.
+// For the node 0 CPUs would mean all of the machine's, so 0 is an error in every source.
 func TestNoCPUsAreRefused(t *testing.T) {
 	for _, in := range []Input{
 		{Environ: []string{"MOBULA_CPUS=0"}}, {Environ: []string{"MOBULA_RESOURCES=cpu=0"}}, {Flags: flags(t, "--cpus", "0")},
@@ -328,7 +328,7 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
-// The control plane is embedded, or where URLs of NATS servers say; passwords are not shown.
+// The control plane is embedded, or at the URLs of NATS servers; passwords are not shown.
 func TestWhereTheControlPlaneIs(t *testing.T) {
 	for _, c := range []struct {
 		said  any

@@ -45,7 +45,7 @@ func TestOccurrencesAreCounted(t *testing.T) {
 	}
 }
 
-// What a rule decides depends on seed, rule and occurrence alone: not on what happens between two occurrences, nor on the rules behind it.
+// A rule decides only by seed, rule and occurrence: not by what happens between two occurrences, nor by later rules.
 func TestTheSeedDecides(t *testing.T) {
 	a, b := Site{Kind: Place, Name: "a"}, Site{Kind: Place, Name: "b"}
 	rules := []Rule{{At: a, Chance: .3, Do: Delay, Most: time.Second}, {At: b, Chance: .3, Do: Delay, Most: time.Second}}

@@ -187,7 +187,7 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// Who is held and dies, is given up, or outlives the plan, keeps nobody waiting.
+// A held process that dies, is given up, or outlives the plan blocks nobody.
 func TestNobodyIsHeldForEver(t *testing.T) {
 	p := open(t)
 	p.Hold("there")

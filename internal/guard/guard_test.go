@@ -149,7 +149,7 @@ func alive(t *testing.T, what string, pids ...int) {
 	}
 }
 
-// After kill -9 of a node nothing of its workers is left, nor the guard; what another node's workers have started goes on.
+// After kill -9 of a node no process of its workers is left, nor the guard; processes of another node's workers go on.
 func TestAKilledNodeLeavesNothing(t *testing.T) {
 	other := start(t)
 	_, others, _ := worker(t, other, "1")
@@ -215,7 +215,7 @@ func descriptors(t *testing.T, pid int) (out []string) {
 	return out
 }
 
-// What a worker leaves goes with it, and nothing of its neighbour; a child that has left both its group and its mark stays.
+// Processes that a worker has started end with it, and none of its neighbour; a child without its group and its mark stays.
 func TestWhatAWorkerLeavesGoesWithIt(t *testing.T) {
 	g := start(t)
 	w, left, wait := worker(t, g, "1")
@@ -255,7 +255,7 @@ func TestAGuardThatIsKilledIsReplaced(t *testing.T) {
 	gone(t, "after Close", left...)
 }
 
-// A guard that was stopped holds up neither workers nor, beyond its time, the node's end.
+// A stopped guard delays neither workers nor, beyond a bound, the node's end.
 func TestAStoppedGuardHoldsNobodyUp(t *testing.T) {
 	g := start(t)
 	if err := unix.Kill(g.PID(), unix.SIGSTOP); err != nil {
@@ -271,7 +271,7 @@ func TestAStoppedGuardHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// Where node and guard were killed together, the node's next start ends what is left.
+// If node and guard were killed together, the node's next start kills the remaining processes.
 func TestTheNextLifeSweeps(t *testing.T) {
 	g := New("swept", slog.New(slog.DiscardHandler)) // without a process
 	_, left, _ := worker(t, g, "1")

@@ -96,7 +96,7 @@ func TestNoNumberIsGivenOutTwice(t *testing.T) {
 	})
 }
 
-// What is reserved lasts while the disk is full; then a number is refused, and nothing is given out that is not on the disk.
+// Reserved numbers last while the disk is full; then a number is refused, and none is given out that is not on disk.
 func TestAFullDiskIsToldWhenTheBlockIsUsedUp(t *testing.T) {
 	dir := t.TempDir()
 	h := open(t, config(t, dir))

@@ -64,7 +64,8 @@ func BenchmarkDerive(b *testing.B) {
 	_ = t
 }
 
-// What release 0.4 named in 16 bytes is the same task, derives the same children, and is named the same to its clients.
+// An id of 16 bytes from release 0.4 is the same task, derives the same children, and is shown to clients of that
+// release as before.
 func TestShortIDsAreThoseOfTheFirstHome(t *testing.T) {
 	// Of release 0.4: RootTask(7, 42), and Derive of it and 3.
 	root, _ := hex.DecodeString("000000072d6d6e9ffad9323801d3947d")

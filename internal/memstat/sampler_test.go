@@ -181,7 +181,7 @@ func TestSmapsIsReadTheLessOftenTheLongerItTakes(t *testing.T) {
 	}
 }
 
-// A number that another process has now tells nothing of this one.
+// If a process number is reused, the old process' figures do not count for the new one.
 func TestProcessesThatAreNotAskedForAreForgotten(t *testing.T) {
 	now := time.Unix(1000, 0)
 	files := &slowFS{MapFS: fstest.MapFS{

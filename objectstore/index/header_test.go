@@ -26,8 +26,8 @@ func openAs(t *testing.T, path string, o Owner) *Index {
 	return x
 }
 
-// After another start of the machine nothing is taken for there that lay in memory. It stays so however often the machine starts, and
-// whenever a node is killed while it forgets.
+// After a reboot nothing that was in memory counts as present. It stays so however often the machine starts, and whenever a node is
+// killed while it drops these records.
 func TestWhatAnotherRunOfTheMachineHeldIsForgotten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
 	block, loc := alloc.Block{Off: 1 << 20, Size: 1 << 16}, spill.Location{Target: 1, File: 2, Off: 4096, Size: 1 << 16, CRC: 7}
@@ -76,7 +76,7 @@ func TestWhatAnotherRunOfTheMachineHeldIsForgotten(t *testing.T) {
 	}
 }
 
-// An index that an earlier build wrote is read: where it lies in memory as it stands, else as one of another run.
+// An index of an earlier build is read: as it is if it lies in memory, else as one from before a reboot.
 func TestAnIndexOfAnEarlierBuild(t *testing.T) {
 	for dir, kept := range map[string]int{t.TempDir(): 0, "/dev/shm": 1} {
 		path := filepath.Join(dir, "mobula-test-earlier-index")

@@ -133,7 +133,7 @@ func TestRandomUpdatesSurviveReopening(t *testing.T) {
 	}
 }
 
-// A death in the middle of an update leaves any part of the half that was being written.
+// A crash in the middle of an update leaves any part of the half that was being written.
 func TestATornUpdateLeavesTheOldRecord(t *testing.T) {
 	x := open(t, filepath.Join(t.TempDir(), "index"))
 	defer x.Close()

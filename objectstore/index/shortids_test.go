@@ -11,7 +11,7 @@ import (
 	"mobula/objectstore/record"
 )
 
-// encodeNarrow is the half that release 0.4 wrote of a record whose payload lies in the half.
+// encodeNarrow is the half that release 0.4 wrote for a record whose payload is in the half.
 func encodeNarrow(dst []byte, gen uint32, r *record.Record) {
 	le := binary.LittleEndian
 	clear(dst)
@@ -48,8 +48,8 @@ func encodeNarrow(dst []byte, gen uint32, r *record.Record) {
 	checksum(dst)
 }
 
-// An index of release 0.4 is read as it stands. What is written goes into the present layout, record by record, so that a node that is
-// killed at any moment leaves both kinds side by side.
+// An index of release 0.4 is read as it is. Records are rewritten in the present layout one by one, so a node that is killed at any
+// moment leaves both layouts side by side.
 func TestAnIndexOfRelease04(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "index")
 	x := open(t, path)

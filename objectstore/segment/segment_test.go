@@ -264,7 +264,8 @@ func TestAWriteIntoWhatIsPartlyThere(t *testing.T) {
 	}
 }
 
-// What was written stays where a reservation that covers it too fails: the segment does not know what is granted.
+// Written bytes stay if a reservation that also covers them fails: the segment does not know which ranges are
+// granted.
 func TestAReservationThatFailsTakesNothingAway(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"); errors.Is(err, unix.EPERM) {

@@ -201,7 +201,8 @@ func TestThresholdIsNotPassed(t *testing.T) {
 	}
 }
 
-// What runs while free space is asked may be on the disk in part, or not at all: it counts until the next time.
+// Writes that run while free space is read may be on the disk in part, or not at all: they count until the next
+// reading.
 func TestWritesUnderWayCountWhenFreeSpaceIsAskedAgain(t *testing.T) {
 	r := newRig(t, nil)
 	a := r.submit(Write, 60)

@@ -23,7 +23,7 @@ func mustNew(t interface{ Fatal(...any) }, cfg Config) *Core {
 	return c
 }
 
-// sample is a node of 16 GiB of which so many percent are used.
+// sample is a node of 16 GiB of which the given percentage is used.
 func sample(percent float64, ws ...WorkerSample) Sample {
 	return Sample{Used: uint64(percent / 100 * 16 * gib), Limit: 16 * gib, Source: "node", Workers: ws}
 }
@@ -36,7 +36,7 @@ func task(id, fn, owner int, started int64, retriable bool) Task {
 	return Task{Worker: ids.ClientID(id), Func: fmt.Sprintf("f%d", fn), Owner: ids.Derive(ids.RootTask(1, 1), uint64(owner)), Started: started, Retriable: retriable}
 }
 
-// killed steps a sample above the threshold and the answer of the owners, and gives the verdict.
+// killed steps a sample above the threshold and the answer of the owners, and gives the decision.
 func killed(t *testing.T, c *Core, now int64, s Sample, ts ...Task) *Kill {
 	t.Helper()
 	for _, e := range c.Step(now, s) {
@@ -206,8 +206,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestProperties: below the threshold nobody is ended who keeps to what he asked; above it at most
-// one at a time; never the driver; never one that works while another is idle.
+// TestProperties: below the threshold no worker is ended that keeps to the memory it asked for; above it at most
+// one at a time; never the driver; never a working one while another is idle.
 func TestProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := mustNew(t, Config{})

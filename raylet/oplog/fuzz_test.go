@@ -24,8 +24,8 @@ func image(n int, sealed bool) []byte {
 	return b
 }
 
-// FuzzReplay opens a log over arbitrary bytes. It must not panic, and of a good image that was cut or
-// changed it must give a prefix of the records and nothing else.
+// FuzzReplay opens a log over arbitrary bytes. It must not panic, and for a good image that was cut or changed it
+// must give exactly a prefix of the records.
 func FuzzReplay(f *testing.F) {
 	f.Add(image(5, true), 200, byte(0xff))
 	f.Add(image(20, false), 3000, byte(1))

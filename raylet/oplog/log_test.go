@@ -113,7 +113,7 @@ func TestModel(t *testing.T) {
 					t.Fatal(err)
 				}
 				l = mustOpen(t, dir, opt)
-				// Every record that is in a file counts again; what is free is freed again.
+				// Every record in a file counts as live again; free ones are freed again.
 				known := make(map[uint64]bool)
 				for _, r := range live {
 					known[r.cookie] = true
@@ -281,8 +281,8 @@ func TestMisuseIsNamed(t *testing.T) {
 	}
 }
 
-// The disk is full when the second segment is to be made: nothing is lost, and once there is
-// room the log goes on.
+// The disk is full when the second segment should be made: nothing is lost, and once there is room the log goes
+// on.
 func TestFullDiskIsTypedAndSurvived(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, dir, Options{MinSegment: 8 << 10, MaxSegment: 8 << 10})
@@ -297,7 +297,7 @@ func TestFullDiskIsTypedAndSurvived(t *testing.T) {
 	if !errors.Is(full, errs.ErrOutOfDisk) || !strings.Contains(full.Error(), "4096 bytes") {
 		t.Fatalf("ENOSPC gives %v", full)
 	}
-	// A directory that is gone stands for a disk that takes no file.
+	// A missing directory stands for a disk that accepts no file.
 	moved := dir + ".moved"
 	if err := os.Rename(dir, moved); err != nil {
 		t.Fatal(err)
@@ -332,7 +332,7 @@ func TestFullDiskIsTypedAndSurvived(t *testing.T) {
 }
 
 // A child that appends is killed with SIGKILL, four times over one directory: each time the log holds
-// a prefix of what it appended, with all that it had acknowledged.
+// a prefix of what it appended, with every acknowledged record.
 func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	exe, err := os.Executable()
@@ -438,8 +438,8 @@ func flip(t *testing.T, path string, at int) {
 	}
 }
 
-// What Compact moves can fill segment after segment: the one it reads stays mapped until
-// it is done with it, though two others were written since.
+// Records that Compact moves can fill several segments: the segment that it reads stays mapped until it is done,
+// although two others were written since.
 func TestCompactReadsWhatItsAppendsRetire(t *testing.T) {
 	l, err := Open(t.TempDir(), Options{MinSegment: 8 << 10, MaxSegment: 8 << 10})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain is the test binary's two lives: the tests, and the child that TestKilled kills.
+// TestMain runs the tests, or the child that TestKilled kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("OPLOG_TEST_CHILD"); dir != "" {
 		appendForEver(dir)

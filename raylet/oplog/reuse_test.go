@@ -38,7 +38,7 @@ func names(t *testing.T, dir string) (out []string) {
 	return out
 }
 
-// What one burst wrote, the next writes again: no segment is made, and none is mapped anew.
+// A burst reuses the segments of the one before: no segment is made, and none is mapped again.
 func TestABurstWritesTheSegmentsOfTheOneBefore(t *testing.T) {
 	for name, opt := range map[string]Options{
 		"memory":         {MinSegment: 64 << 10, MaxSegment: 64 << 10, Unlink: true},
@@ -78,7 +78,7 @@ func TestABurstWritesTheSegmentsOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// A burst whose segments grew with it is written again by the next without a fresh one.
+// A burst reuses the segments of one that grew, without a fresh segment.
 func TestGrownSegmentsAreWrittenAgain(t *testing.T) {
 	l := mustOpen(t, t.TempDir(), Options{MinSegment: 64 << 10, MaxSegment: 1 << 20, Unlink: true})
 	defer l.Close()
@@ -134,7 +134,7 @@ func TestMemoryOfALogIsBounded(t *testing.T) {
 	}
 }
 
-// A node that was killed leaves spare files: they are nobody's, and the next one deletes them.
+// A killed node leaves spare files, which the next one deletes.
 func TestSpareFilesOfAKilledNodeAreDeleted(t *testing.T) {
 	dir := t.TempDir()
 	opt := Options{MinSegment: 64 << 10, MaxSegment: 64 << 10}
@@ -157,8 +157,8 @@ func TestSpareFilesOfAKilledNodeAreDeleted(t *testing.T) {
 	}
 }
 
-// A segment that dies under a replay and is written again is another one to it: what is appended
-// meanwhile does not turn up in its place.
+// A segment may die and be reused during a replay: records that are appended meanwhile do not show up in its
+// place.
 func TestReplayGoesPastASegmentThatIsWrittenAgain(t *testing.T) {
 	l := mustOpen(t, t.TempDir(), Options{MinSegment: 8 << 10, MaxSegment: 8 << 10, Unlink: true})
 	defer l.Close()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// In a log whose process was killed, what is torn at the end is cut off, and damage before whole records is told.
+// In the log of a killed process a torn record at the end is cut off, and damage before valid records is reported.
 func TestDamageInTheMiddleIsNoTornTail(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -22,8 +22,8 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	}
 }
 
-// Each process finds the journal of the one before. Of a call that is made again the answer is the
-// one it had, also when later calls were counted before the process died.
+// Each process finds the journal of the one before. A call that is made again gets the same answer, even if later
+// calls were counted before the process died.
 func TestStateIsFoundAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	for crash := range 3 {

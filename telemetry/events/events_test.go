@@ -40,8 +40,8 @@ func all(r *Recorder, from uint64) (out []Event, next, lost uint64) {
 	return out, next, lost
 }
 
-// Below the rate everything is recorded; the ring keeps the newest, at least as many as asked, and what is
-// gone is counted.
+// Below the rate everything is recorded; the ring keeps the newest events, at least as many as configured, and
+// dropped ones are counted.
 func TestTheRingCountsWhatItLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		ring := rapid.IntRange(1, 5000).Draw(rt, "ring")
@@ -83,8 +83,8 @@ func TestTheRingCountsWhatItLost(t *testing.T) {
 	})
 }
 
-// Above the rate whole tasks are left out and every event is counted; when it is calm again all are
-// recorded. Failures and traced tasks always are.
+// Above the rate whole tasks are dropped and every event is counted; below it all are recorded again. Failures and
+// traced tasks always are.
 func TestAboveTheRateTasksAreLeftOut(t *testing.T) {
 	r := New(Config{Ring: 1 << 20, Rate: 10_000})
 	states := []task.State{task.PendingArgs, task.PendingNode, task.Submitted, task.Running, task.Finished}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// busy is a node with so many of everything that can be many.
+// busy is a node with n of everything that can be many.
 func busy(n int) Snapshot {
 	s := Snapshot{Status: state.Status{Node: "n1", Started: 1e9, Now: 6e9, Resources: map[string]state.Resource{}, Restarts: map[string]uint64{"owner": uint64(n)},
 		Tasks: map[string]int{"RUNNING": n, "FINISHED": 3 * n}, Actors: map[string]int{"ALIVE": n},
@@ -67,7 +67,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 	if many != thousand || many > 350 {
 		t.Errorf("%d series for 1,000 of everything, %d for 10,000", thousand, many)
 	}
-	// What is beyond the bound is summed, not lost.
+	// Values beyond the bound are summed, not lost.
 	sum := 0.0
 	s := busy(1000)
 	for _, v := range resources(&s, func(r state.Resource) float64 { return r.Total }) {

@@ -113,7 +113,7 @@ func attr(r *logpb.LogRecord, key string) string {
 	return ""
 }
 
-// A collector that takes nothing: nobody waits for it, and every span and record that it did not get is counted.
+// A collector accepts nothing: nobody waits for it, and every span and record that it did not get is counted.
 func TestWhatASlowCollectorDoesNotTakeIsCounted(t *testing.T) {
 	gate := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -144,8 +144,8 @@ func TestAGetInTwoRunsHasTwoIDs(t *testing.T) {
 	}
 }
 
-// Whatever way a task takes, its phases follow one another without a gap or an overlap, sum to
-// its time, and have ids and a parent of their own.
+// Whatever states a task goes through, its phases follow one another without a gap or an overlap, sum to its time,
+// and have ids and a parent of their own.
 func TestPhasesPartitionTheTask(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := New(0)

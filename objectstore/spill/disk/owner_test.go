@@ -12,7 +12,7 @@ import (
 	"mobula/objectstore/spill/storage"
 )
 
-// A lock that others do not see, as over NFS, keeps a session all the same: its owner does.
+// A session is kept even if others do not see its lock, as over NFS: its owner entry keeps it.
 func TestASessionWhoseLockIsNotSeenIsNotSwept(t *testing.T) {
 	bufs := storage.NewBuffers(1)
 	defer bufs.Trim()
@@ -47,7 +47,7 @@ func TestASessionWhoseLockIsNotSeenIsNotSwept(t *testing.T) {
 	}
 }
 
-// Of what other hosts or an earlier start of the machine left on a disk that no other machine has, a day decides.
+// On a disk of this machine alone, sessions of other hosts or from before a reboot are removed after a day.
 func TestASessionThatNobodyCanTellOfIsKeptForADay(t *testing.T) {
 	bufs := storage.NewBuffers(1)
 	defer bufs.Trim()

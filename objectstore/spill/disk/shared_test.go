@@ -88,7 +88,7 @@ func TestASweepIsSafeFromStrangers(t *testing.T) {
 	}
 }
 
-// What has a session's name, and is not this user's directory, is an error that says so.
+// Something with a session's name that is not this user's directory is an error that says so.
 func TestASessionsNameThatIsTakenByAStranger(t *testing.T) {
 	victim := diskDir(t)
 	must(t, os.WriteFile(filepath.Join(victim, lockName), []byte("precious"), 0o600))

@@ -95,7 +95,7 @@ func TestRecoverKeepsWhatIsLiveAndDeletesTheRest(t *testing.T) {
 	mustRead(t, s, mustWrite(t, s, all[:1])[0], all[0].Data) // it goes on
 }
 
-// After Recover nothing touches the memory of before, and no answer of before counts.
+// After Recover no earlier request touches memory, and no earlier answer counts.
 func TestRecoverAnswersWhatWasUnderWay(t *testing.T) {
 	g := newGate(t)
 	s := open(t, func(c *Config) { c.URLs, c.Writers, c.Readers = []string{g.url}, 1, 1 })
@@ -192,7 +192,7 @@ func TestAKilledProcessIsRecovered(t *testing.T) {
 	}
 }
 
-// killed spills, says what, and waits for its end.
+// killed spills objects, prints which, and waits to be killed.
 func killed(dir string) error {
 	cfg := Default("test")
 	cfg.Dir, cfg.MinFileBytes, cfg.Restarts = dir, 1<<20, true
