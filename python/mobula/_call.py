@@ -12,7 +12,7 @@ from . import _options, _runtime, _trace
 from ._api import RemoteFunction
 from ._api.calls import deadline, encode_args, submit
 from ._client import Client, Handle, TaskContext
-from ._functions import Exported, calls_users
+from ._functions import Exported, calls_user_code
 from ._refs import ObjectRef
 from ._sites import Sites
 from ._wire import hot
@@ -20,7 +20,7 @@ from ._wire import hot
 _MAX_LABELS = 1000
 
 
-@calls_users
+@calls_user_code
 def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """The function that every such task runs."""
     return fn(*args, **kwargs)

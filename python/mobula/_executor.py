@@ -26,7 +26,7 @@ from ._api import cluster_resources
 from ._call import Caller, PackedCall, label
 from ._callbacks import CallbackThread
 from ._client import Found
-from ._functions import calls_users
+from ._functions import calls_user_code
 from ._refs import ObjectRef, TaskWait, load_found
 from .exceptions import InvalidError, MobulaError, TaskError, original, without_cause
 
@@ -124,7 +124,7 @@ class Executor(futures.Executor):
         self._calls.cancel_running(True)
 
 
-@calls_users
+@calls_user_code
 def _chunk(fn: Callable[..., T], rows: Iterable[tuple[Any, ...]]) -> list[T]:
     return [fn(*row) for row in rows]
 
@@ -180,7 +180,7 @@ class _Runner:
         self._failed: Optional[str] = None
         self._ready = initializer is None
 
-    @calls_users
+    @calls_user_code
     def __call__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if not self._ready:
             self._initialize()

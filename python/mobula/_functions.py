@@ -37,14 +37,14 @@ from ._value import pickler_for_functions
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
 
 # Functions of this package that only call the user's code. A cancelled task may be interrupted inside them.
-CALLS_USERS: set[CodeType] = set()
+USER_CODE_CALLERS: set[CodeType] = set()
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def calls_users(f: F) -> F:
+def calls_user_code(f: F) -> F:
     """Marks a function as one that only calls the user's code."""
-    CALLS_USERS.add(f.__code__)
+    USER_CODE_CALLERS.add(f.__code__)
     return f
 
 

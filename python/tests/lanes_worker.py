@@ -18,7 +18,7 @@ from typing import Any, Optional
 from mobula import _runtime
 from mobula._wire import messages as m
 from mobula._worker.executor import Executor
-from mobula._worker.orders import Orders
+from mobula._worker.handlers import Handlers
 
 now = 0
 
@@ -62,7 +62,7 @@ class Worker:
         self.executor = Executor(self.client)
         self.executor._functions = {"f": self._user, "g": self._user}
         self.executor.interrupts.interrupt = lambda call: None  # type: ignore[method-assign]
-        self.orders = Orders(self.executor)
+        self.handlers = Handlers(self.executor)
         self.main = threading.Thread(target=self._run, daemon=True)
         self.main.start()
 
@@ -169,7 +169,7 @@ def obey(workers: dict[int, Worker], o: dict[str, Any]) -> Optional[dict[str, An
         w.step(o.get("do", ""))
     elif op == "hear":
         body = bytes.fromhex(o.get("body", ""))
-        handler = w.client.worker.orders.get(o["kind"])
+        handler = w.client.worker.handlers.get(o["kind"])
         if o["kind"] == m.KIND_OF[m.Exec]:
             w.client.worker.tasks(body, 0, len(body))
         elif handler is not None:

@@ -233,9 +233,9 @@ class Client:
             if kind == _RESOLVED:
                 self.objects.resolved(b, i, j)
                 return
-            order = worker.orders.get(kind) if worker is not None else None
-            if order is not None:
-                order(b, i, j)
+            handler = worker.handlers.get(kind) if worker is not None else None
+            if handler is not None:
+                handler(b, i, j)
             elif kind == _STREAM_ITEM:
                 self.streams.arrived(codec.decode(m.StreamItem, b, i, j))
             elif kind == _CREATED:

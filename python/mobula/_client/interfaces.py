@@ -62,7 +62,7 @@ class Worker(Protocol):
     """What a worker adds to its client. All methods but tasks and tick are called with the client's lock held."""
 
     @property
-    def orders(self) -> Mapping[int, Callable[[bytes, int, int], None]]:
+    def handlers(self) -> Mapping[int, Callable[[bytes, int, int], None]]:
         """The handlers of messages, by kind."""
 
     def tasks(self, b: bytes, i: int, j: int) -> None:

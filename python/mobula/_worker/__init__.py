@@ -6,7 +6,7 @@ with concurrency runs its calls in threads, an actor with coroutines in an event
 Reports go in batches: when the queue is empty, or at the latest with the keeper's next tick.
 
     process     the process, from its environment to its exit code
-    orders      handles the node's messages
+    handlers    handles the node's messages
     lane        the main thread's running task and queue, and which tasks go back to the node: pure
     executor    begins tasks, runs them and reports them
     call        one running attempt of a task
@@ -15,14 +15,14 @@ Reports go in batches: when the queue is empty, or at the latest with the keeper
     streaming   sends results one by one
     blocking    gives its CPU back to the node while it waits
     interrupt   interrupts it when it is cancelled
-    growth      returns free memory to the system, and detects leaks
+    memory      returns free memory to the system, and detects leaks
     tracing     sends the program's own spans to the node
-    user        finds the border between the user's code and this package
+    user_code   finds the border between the user's code and this package
     interfaces  what these modules need of the executor
     actor       the actor that the process hosts; its calls run in the lane, or
     pool        in threads, or
     loop        as coroutines
-    closing     calls the actor's close hook
+    close_hook  calls the actor's close hook
 """
 
 from .call import TaskInterrupt

@@ -18,12 +18,12 @@ from .actor import Actor
 from .arguments import Holds, arguments, keep
 from .blocking import Blocking
 from .call import Call
-from .closing import close
-from .growth import Growth, resident
+from .close_hook import close
 from .interrupt import Interrupts
 from .lane import Back, Lane
+from .memory import MemoryGrowth, resident
 from .streaming import Streaming
-from .user import run
+from .user_code import run
 
 _current = _runtime.current
 _STATS_EVERY = 1_000_000_000  # nanoseconds
@@ -50,7 +50,7 @@ class Executor:
         self._stats = 0  # time of the last Stats
         self._between = 0  # time of the last Stats between two tasks, which say whether the worker has leaked memory
         self._said = 0  # number of running calls in the last Stats
-        self._growth = Growth()
+        self._memory = MemoryGrowth()
 
     def run(self) -> None:
         """Runs tasks until the node drains the worker."""
@@ -72,7 +72,7 @@ class Executor:
                 if row > 1:  # tasks come in batches: no caller waits for one answer before it sends the next
                     lull.missed()
                 row = 0
-                self._growth.idle(client.now())
+                self._memory.idle(client.now())
                 client.reader.wait(idle, None, None, lull)
                 continue
             row += 1
@@ -130,7 +130,7 @@ class Executor:
         if now - self._between > _STATS_EVERY:
             self._between = now
             del done, holds
-            client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._growth.too_much()))
+            client.out.append(self._report_stats(main and work.kind == m.TASK and not self.calls and self._memory.leaked()))
         client.maybe_flush()
         if self.ends():
             self.idle.done()

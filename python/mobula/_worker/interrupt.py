@@ -16,7 +16,7 @@ from .._client import Client
 from .actor import Actor
 from .call import Call, TaskInterrupt
 from .streaming import Streaming
-from .user import is_users
+from .user_code import is_user_code
 
 SIGNAL = signal.SIGUSR2
 _EVERY = 0.05
@@ -67,7 +67,7 @@ class Interrupts:
 
     def _arrived(self, number: int, frame: Optional[FrameType]) -> None:
         call = self._executor.main
-        if call is None or call.error is None or not call.in_user or time.monotonic() < call.spared or not is_users(frame):
+        if call is None or call.error is None or not call.in_user or time.monotonic() < call.spared or not is_user_code(frame):
             return
         call.spared = time.monotonic() + _AGAIN
         raise TaskInterrupt()

@@ -14,7 +14,7 @@ from .._client import Client
 from .._wire import messages as m
 from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
 from .executor import Executor
-from .orders import Orders
+from .handlers import Handlers
 from .tracing import flush, provide
 
 _VARIABLES = ("SOCKET", "TOKEN", "ID", "JOB", "KIND", "FUNC", "MEMORY", "VERSION", "CHAOS")
@@ -39,7 +39,7 @@ def _connect() -> Executor:
     program = m.Program("python", "%d.%d" % sys.version_info[:2])
     hello = m.Hello(role=m.WORKER, pid=os.getpid(), job=job, token=token, program=program)
     executor = Executor(Client(env["SOCKET"], hello, False))
-    Orders(executor)
+    Handlers(executor)
     return executor
 
 

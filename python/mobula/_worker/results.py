@@ -11,7 +11,7 @@ from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import MobulaError, NotEncodableError, ReturnMismatchError
 from .call import Call, TaskInterrupt
-from .user import traceback_of
+from .user_code import traceback_of
 
 NONE = hot.result_inline(_value.META_NIL, b"\xf6")
 

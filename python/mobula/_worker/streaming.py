@@ -11,7 +11,7 @@ from .._wire import messages as m
 from . import results
 from .blocking import Blocking
 from .call import Call
-from .user import run
+from .user_code import run
 
 _END = object()
 _POLL = 0.002  # seconds between two looks of a coroutine that waits for its consumer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from .._functions import calls_users
+from .._functions import calls_user_code
 from ._future import Future
 
 _SEQUENCES = (list, tuple, set, frozenset)
@@ -49,7 +49,7 @@ def put_in(x: Any, values: Sequence[Any]) -> Any:
     return replace(x, lambda slot: values[slot.number], Slot)
 
 
-@calls_users
+@calls_user_code
 def call_with(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], *values: Any) -> Any:
     """Calls a function with the results of the futures in its arguments."""
     return fn(*put_in(args, values), **put_in(dict(kwargs), values))

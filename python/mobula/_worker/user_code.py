@@ -6,7 +6,7 @@ import os
 from types import FrameType, TracebackType
 from typing import Any, Callable, Optional, Protocol
 
-from .._functions import CALLS_USERS, calls_users
+from .._functions import USER_CODE_CALLERS, calls_user_code
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -17,7 +17,7 @@ class Runs(Protocol):
     in_user: bool
 
 
-@calls_users
+@calls_user_code
 def run(call: Runs, f: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
     """Calls the user's function."""
     call.in_user = True
@@ -26,9 +26,9 @@ def run(call: Runs, f: Callable[..., Any], args: list[Any], kwargs: dict[str, An
     return value
 
 
-def is_users(frame: Optional[FrameType]) -> bool:
+def is_user_code(frame: Optional[FrameType]) -> bool:
     """Whether a frame runs the user's code, and not code of this package that the user's code has called."""
-    while frame is not None and frame.f_code not in CALLS_USERS:
+    while frame is not None and frame.f_code not in USER_CODE_CALLERS:
         if frame.f_code.co_filename.startswith(_OURS):
             return False
         frame = frame.f_back

@@ -15,13 +15,13 @@ _K = m.KIND_OF
 _CANCELS_KEPT = 1000
 
 
-class Orders:
+class Handlers:
     """The message handlers that a worker adds to its client (_client.interfaces.Worker)."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._client = executor.client
-        self.orders = {_K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
+        self.handlers = {_K[m.CancelTask]: self._cancel, _K[m.StopActor]: self._stop, _K[m.Drain]: self._drain,
                        _K[m.Resume]: self._resume, _K[m.StreamAck]: self._ack}
         self._client.worker = self
 

@@ -15,8 +15,8 @@ from mobula._wire import codec, hot
 from mobula._wire import messages as m
 from mobula._worker.call import Call
 from mobula._worker.executor import Executor
+from mobula._worker.handlers import Handlers
 from mobula._worker.lane import LONG
-from mobula._worker.orders import Orders
 
 TASK = bytes(range(16))
 
@@ -29,14 +29,14 @@ class Worker:
                                            welcome=SimpleNamespace(job_dir=""), root=SimpleNamespace(task=TASK), spans=SimpleNamespace(waiting=False))
         self.executor = Executor(cast(Any, self.client))
         self.executor._functions["f"] = len
-        Orders(self.executor)
+        Handlers(self.executor)
 
     def hear(self, message: Any) -> None:
         body = codec.encode(message)
         if isinstance(message, m.Exec):
             self.client.worker.tasks(body, 0, len(body))
         else:
-            self.client.worker.orders[m.KIND_OF[type(message)]](body, 0, len(body))
+            self.client.worker.handlers[m.KIND_OF[type(message)]](body, 0, len(body))
 
     def begin(self) -> None:
         """Begins the next task, up to its function's call."""

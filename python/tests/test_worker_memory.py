@@ -8,8 +8,8 @@ import sys
 # A process of its own: how much of another's memory is free nobody knows.
 PROGRAM = """
 import ctypes, sys
-from mobula._worker import growth
-from mobula._worker.growth import Growth
+from mobula._worker import memory
+from mobula._worker.memory import MemoryGrowth
 
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -23,15 +23,15 @@ def left_free(size):
     for b in blocks[:-1]:  # the last one is in use, and keeps what is below it
         libc.free(b)
 
-g = Growth()
+g = MemoryGrowth()
 g.idle(SECOND)
-before = growth._own()
+before = memory._own()
 left_free(int(sys.argv[1]))
-after = growth._own()
+after = memory._own()
 g.idle(SECOND + 1)  # it has just looked
-soon = growth._own()
+soon = memory._own()
 g.idle(2 * SECOND)
-print(*(n - before for n in (after, soon, growth._own())))
+print(*(n - before for n in (after, soon, memory._own())))
 """
 MIB = 1 << 20
 

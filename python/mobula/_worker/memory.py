@@ -14,7 +14,7 @@ _EVERY = 250_000_000  # nanoseconds between two looks while idle
 _libc = ctypes.CDLL(None)
 
 
-class Growth:
+class MemoryGrowth:
     """Tracks the process' own memory between tasks. Memory that the garbage collector and the allocators can free does not count as leaked."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Growth:
         else:
             self._least = min(self._least, own)
 
-    def too_much(self) -> bool:
+    def leaked(self) -> bool:
         """Whether the worker has leaked more than LIMIT since its first task."""
         now = _own()
         if not self._first:
