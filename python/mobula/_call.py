@@ -11,10 +11,10 @@ from typing import Any, Callable, Mapping, Sequence
 from . import _options, _runtime, _trace
 from ._api import RemoteFunction
 from ._api.calls import deadline, encode_args, submit
+from ._callsites import CallSites
 from ._client import Client, Handle, TaskContext
 from ._functions import Exported, calls_user_code
 from ._refs import ObjectRef
-from ._sites import Sites
 from ._wire import hot
 
 _MAX_LABELS = 1000
@@ -41,7 +41,7 @@ class Caller:
         self.client = client
         self.timeout = _options.timeout(options)
         self._base: RemoteFunction[..., Any] = RemoteFunction(Exported(runner), options)
-        self.sites = Sites()
+        self.callsites = CallSites()
         self._labelled: dict[str, bytes] = {}
 
     def _options(self, name: str) -> bytes:
@@ -61,7 +61,7 @@ class Caller:
         tc = _runtime.context(c)
         field = self._options(name or label(fn))
         tail = b"" if self.timeout is None else hot.spec_tail(deadline=deadline(c, self.timeout))
-        ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), field, (fn, *args), kwargs, 1, tail, site=self.sites.next())
+        ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), field, (fn, *args), kwargs, 1, tail, callsite=self.callsites.next())
         return ref
 
     def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> PackedCall:
@@ -81,7 +81,7 @@ class PackedCall:
         self.task = tc.next_task()
         self._caller = caller
         self._context = tc
-        self._traced = _trace.field(tc, self.task, caller.sites.next())
+        self._traced = _trace.field(tc, self.task, caller.callsites.next())
         self._field = field
         self._args, self._cost, self._large = encoded
         self._held = held

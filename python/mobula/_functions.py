@@ -6,7 +6,7 @@ the first Submit that names it. The node's Welcome has JobDir. The name of a tas
     py:<module.qualname>:<sha256>            a function, or a class whose instance is to be an actor
     py:<module.qualname>.<method>:<sha256>   a method of an actor
     py:<module.qualname>                     the same for callers in other languages: the worker imports the name
-    py:<module.qualname>.<method>            (_named), and the results are plain data
+    py:<module.qualname>.<method>            (_resolve), and the results are plain data
     <anything else>                          a function, actor type or method that a Go program registered
 
 A worker reads a function once and keeps it.

@@ -14,9 +14,9 @@ import cbor2
 
 from . import _functions, _ids, _runtime, _trace, _value
 from ._api.objects import get
+from ._callsites import callsite
 from ._client import Client, Handle, TaskContext
 from ._refs import ObjectRef, ObjectRefGenerator
-from ._sites import site
 from ._wire import codec, hot
 from ._wire import messages as m
 from .exceptions import InvalidError, MobulaError
@@ -172,7 +172,8 @@ class Builder:
         out = {n: self.ref(n) for n in wanted}
         g = Graph(c, task, out, None if events else ObjectRef(c, c.objects.adopt(_ids.return_id(task, 0))))
         c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
-                                first + hot.arg_value(_value.META_BYTES, b"", refs), _trace.field(tc, task, site()) + hot.promises([n + 1 for n in wanted])))
+                                first + hot.arg_value(_value.META_BYTES, b"", refs),
+                                _trace.field(tc, task, callsite()) + hot.promises([n + 1 for n in wanted])))
         c.flush()
         return g
 

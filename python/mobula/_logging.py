@@ -14,7 +14,7 @@ def fields() -> tuple[str, str, str, str]:
     """The values of FIELDS for code that runs here and now."""
     c = _runtime.state.client
     if c is None:
-        p = _trace.here.get()
+        p = _trace.user_span.get()
         return (p.trace.hex(), p.span.hex(), "", "") if p is not None else ("", "", "", "")
     tc = _runtime.context(c)
     p = _trace.current(tc)

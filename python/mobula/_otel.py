@@ -11,17 +11,17 @@ from opentelemetry.util import types
 
 from . import _runtime, _trace
 from ._recording import Recording, plain
-from ._sampling import Place
+from ._sampling import SpanContext
 
 
-def place(c: api.SpanContext) -> Place:
-    return Place(c.trace_id.to_bytes(16, "big"), c.span_id.to_bytes(8, "big"), int(c.trace_flags))
+def span_context(c: api.SpanContext) -> SpanContext:
+    return SpanContext(c.trace_id.to_bytes(16, "big"), c.span_id.to_bytes(8, "big"), int(c.trace_flags))
 
 
 class Span(api.Span):
     def __init__(self, r: Recording) -> None:
         self._r = r
-        p = r.place
+        p = r.span_context
         self._context = api.SpanContext(int.from_bytes(p.trace, "big"), int.from_bytes(p.span, "big"), False, api.TraceFlags(p.flags))
 
     def end(self, end_time: Optional[int] = None) -> None:
@@ -42,7 +42,7 @@ class Span(api.Span):
 
     def add_link(self, context: api.SpanContext, attributes: types.Attributes = None) -> None:
         if self._r.recording and context.is_valid:
-            p = place(context)
+            p = span_context(context)
             self._r.links.append({"trace": p.trace, "id": p.span})
 
     def update_name(self, name: str) -> None:
@@ -68,10 +68,10 @@ class Tracer(api.Tracer):
                    attributes: types.Attributes = None, links: Optional[Sequence[api.Link]] = None, start_time: Optional[int] = None,
                    record_exception: bool = True, set_status_on_exception: bool = True) -> api.Span:
         c = api.get_current_span(context).get_span_context()
-        parent = place(c) if c.is_valid else None
+        parent = span_context(c) if c.is_valid else None
         if parent is None and context is None and _runtime.state.client is not None:
             parent = _trace.current(_runtime.context(_runtime.state.client))  # in a thread that the task has started
-        return Span(Recording(name, parent, attributes, start_time, tuple(place(x.context) for x in links or () if x.context.is_valid)))
+        return Span(Recording(name, parent, attributes, start_time, tuple(span_context(x.context) for x in links or () if x.context.is_valid)))
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # the API's own type can also decorate coroutines

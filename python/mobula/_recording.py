@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional
 
 from . import _runtime, _sampling
 from ._client import Client, TaskContext
-from ._sampling import Place
+from ._sampling import SpanContext
 
 _MAX_ATTRIBUTES = 128  # OpenTelemetry's defaults
 _MAX_EVENTS = 128
@@ -31,17 +31,17 @@ def failure(x: BaseException) -> str:
 class Recording:
     """A span that has begun. If it is not sampled it records nothing, and neither do the calls inside it."""
 
-    def __init__(self, name: str, parent: Optional[Place], attributes: Optional[Mapping[str, Any]] = None, start: Optional[int] = None,
-                 links: tuple[Place, ...] = ()) -> None:
+    def __init__(self, name: str, parent: Optional[SpanContext], attributes: Optional[Mapping[str, Any]] = None, start: Optional[int] = None,
+                 links: tuple[SpanContext, ...] = ()) -> None:
         c = _runtime.state.client
         self.client: Optional[Client] = c
         self.task: Optional[TaskContext] = _runtime.context(c) if c is not None else None
         sampler = c.sampler if c is not None else _sampling.sampler(os.environ)
         if parent is None:
             trace = os.urandom(16)
-            self.place = Place(trace, os.urandom(8), sampler.flags(trace), self.task)
+            self.span_context = SpanContext(trace, os.urandom(8), sampler.flags(trace), self.task)
         else:
-            self.place = sampler.decide(parent)._replace(span=os.urandom(8), task=self.task)
+            self.span_context = sampler.decide(parent)._replace(span=os.urandom(8), task=self.task)
         self.parent = parent.span if parent is not None else b""
         self.name = name
         self.attributes = plain(attributes)
@@ -56,7 +56,7 @@ class Recording:
 
     @property
     def recording(self) -> bool:
-        return self.place.sampled and not self.ended
+        return self.span_context.sampled and not self.ended
 
     def set(self, key: str, value: Any) -> None:
         if self.recording and (key in self.attributes or len(self.attributes) < _MAX_ATTRIBUTES):
@@ -76,6 +76,6 @@ class Recording:
             return
         if self.task is not None and self.task is not c.root:
             self.attributes.setdefault("mobula.task.id", self.task.task.hex())
-        c.spans.add({"trace": self.place.trace, "id": self.place.span, "parent": self.parent, "name": self.name or "span", "start": self.start,
+        c.spans.add({"trace": self.span_context.trace, "id": self.span_context.span, "parent": self.parent, "name": self.name or "span", "start": self.start,
                      "end": max(self.now() if at is None else at, self.start), "attrs": self.attributes, "error": self.error,
                      "events": self.events, "links": self.links})

@@ -20,7 +20,7 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 SAMPLED = b"\x18\x01"  # the field flags of an encoded TraceContext, sampled
 
 
-class Place(NamedTuple):
+class SpanContext(NamedTuple):
     """The span that code runs in."""
 
     trace: bytes
@@ -41,8 +41,8 @@ class Place(NamedTuple):
 class Sampler:
     """Decides which traces are sampled."""
 
-    def __init__(self, ratio: float, alone: bool = False) -> None:
-        self.alone = alone  # decides again where the parent has decided
+    def __init__(self, ratio: float, ignores_parent: bool = False) -> None:
+        self.ignores_parent = ignores_parent  # decides again where the parent has decided
         self.bound = b"\xff" * 9 if ratio >= 1 else b""  # a trace is sampled if the second half of its id is below this
         if 0 < ratio < 1:
             self.bound = (int(ratio * (1 << 63)) * 2).to_bytes(8, "big")
@@ -51,8 +51,8 @@ class Sampler:
         """The flags of a trace: 1 if it is sampled. OpenTelemetry's SDK compares in the same way, so both decide alike."""
         return 1 if trace[8:] < self.bound else 0
 
-    def decide(self, p: Place) -> Place:
-        return p._replace(flags=p.flags & ~1 | self.flags(p.trace)) if self.alone else p
+    def decide(self, p: SpanContext) -> SpanContext:
+        return p._replace(flags=p.flags & ~1 | self.flags(p.trace)) if self.ignores_parent else p
 
 
 def sampler(env: Mapping[str, str], millionths: int = 0) -> Sampler:
@@ -62,11 +62,11 @@ def sampler(env: Mapping[str, str], millionths: int = 0) -> Sampler:
     if not name:
         return Sampler(ratio)
     kind = name.removeprefix("parentbased_")
-    alone = kind == name
+    ignores_parent = kind == name
     if kind == "always_on":
-        return Sampler(1, alone)
+        return Sampler(1, ignores_parent)
     if kind == "always_off":
-        return Sampler(0, alone)
+        return Sampler(0, ignores_parent)
     if kind != "traceidratio":
         log.warning("OTEL_TRACES_SAMPLER: %r: want always_on, always_off or traceidratio, each also after parentbased_; the ratio %g is used",
                     name, ratio)
@@ -79,7 +79,7 @@ def sampler(env: Mapping[str, str], millionths: int = 0) -> Sampler:
     if not 0 <= said <= 1:
         log.warning("OTEL_TRACES_SAMPLER_ARG: %r: want a fraction from 0 to 1; %g is used", arg, ratio)
         return Sampler(ratio)
-    return Sampler(said, alone)
+    return Sampler(said, ignores_parent)
 
 
 def run_span(task: bytes, attempt: int) -> bytes:
@@ -91,13 +91,13 @@ def run_span(task: bytes, attempt: int) -> bytes:
     return ((x ^ x >> 31) | 1).to_bytes(8, "little")
 
 
-def of_task(task: bytes, attempt: int, raw: bytes) -> Optional[Place]:
+def of_task(task: bytes, attempt: int, raw: bytes) -> Optional[SpanContext]:
     """The span in which a task's code runs. raw is the TraceContext of its spec, empty if there is none."""
     if not raw:
         return None
     if len(raw) in (20, 30) and raw.startswith(b"\x0a\x10") and raw.endswith(SAMPLED):  # the trace's id, with or without the parent's span
-        return Place(raw[2:18], run_span(task, attempt), 1)
+        return SpanContext(raw[2:18], run_span(task, attempt), 1)
     t: m.TraceContext = codec.decode(m.TraceContext, raw)
     if t.flags & 1:
-        return Place(t.trace_id, run_span(task, attempt), t.flags)
-    return Place(t.trace_id, t.span_id, t.flags)
+        return SpanContext(t.trace_id, run_span(task, attempt), t.flags)
+    return SpanContext(t.trace_id, t.span_id, t.flags)

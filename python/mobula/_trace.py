@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 
 from . import _ids
 from ._client import TaskContext
-from ._sampling import SAMPLED, Place
+from ._sampling import SAMPLED, SpanContext
 
 log = logging.getLogger("mobula")
 
@@ -28,39 +28,39 @@ _SAMPLED_ROOT = b"\x4a\x14\x0a\x10"
 _SUBMITTED = b"\x59"
 
 # The span of mobula.util.tracing that code runs in. A span that a task leaves open ends to count when the task ends.
-here: ContextVar[Optional[Place]] = ContextVar("mobula_span", default=None)
+user_span: ContextVar[Optional[SpanContext]] = ContextVar("mobula_span", default=None)
 
 
-def users(tc: TaskContext) -> Optional[Place]:
+def user_span_of(tc: TaskContext) -> Optional[SpanContext]:
     """The program's own span that the task's code is in; None if there is none."""
     otel = sys.modules.get(OTEL)
     if otel is not None and hasattr(otel, "get_current_span"):  # otherwise another thread is still importing it
         c = otel.get_current_span().get_span_context()
         if c.is_valid:
-            return Place(c.trace_id.to_bytes(16, "big"), c.span_id.to_bytes(8, "big"), int(c.trace_flags))
-    p = here.get()
+            return SpanContext(c.trace_id.to_bytes(16, "big"), c.span_id.to_bytes(8, "big"), int(c.trace_flags))
+    p = user_span.get()
     return p if p is not None and p.task in (None, tc) else None
 
 
-def current(tc: TaskContext) -> Optional[Place]:
+def current(tc: TaskContext) -> Optional[SpanContext]:
     """The span that the task's code is in; None: it is in no trace yet."""
-    return users(tc) or tc.place
+    return user_span_of(tc) or tc.span_context
 
 
-def field(tc: TaskContext, task: bytes, site: bytes = b"") -> bytes:
-    """The encoded fields of a new task's spec: the trace, the call site (site), and, if it is sampled, the time of the call."""
-    if here.get() is not None or OTEL in sys.modules:
-        p = users(tc)
+def field(tc: TaskContext, task: bytes, callsite: bytes = b"") -> bytes:
+    """The encoded fields of a new task's spec: the trace, the call site (callsite), and, if it is sampled, the time of the call."""
+    if user_span.get() is not None or OTEL in sys.modules:
+        p = user_span_of(tc)
         if p is not None:
             p = tc.client.sampler.decide(p)
-            return p.field() + site + (_submitted(tc) if p.sampled else b"")
+            return p.field() + callsite + (_submitted(tc) if p.sampled else b"")
     trace = tc.trace
     if trace is not None:
-        return trace + site + _submitted(tc) if tc.sampled else trace + site
+        return trace + callsite + _submitted(tc) if tc.sampled else trace + callsite
     trace = _ids.trace_of(task)
     if trace[8:] < tc.client.sampler.bound:
-        return _SAMPLED_ROOT + trace + SAMPLED + site + _submitted(tc)
-    return _ROOT + trace + site
+        return _SAMPLED_ROOT + trace + SAMPLED + callsite + _submitted(tc)
+    return _ROOT + trace + callsite
 
 
 def _submitted(tc: TaskContext) -> bytes:
@@ -92,7 +92,7 @@ class OpenTelemetry:
         otel = sys.modules.get(OTEL)
         return otel if hasattr(otel, "set_span_in_context") else None
 
-    def enter(self, p: Optional[Place]) -> Any:
+    def enter(self, p: Optional[SpanContext]) -> Any:
         """Makes p the API's current span. Returns a token for leave."""
         otel = self.load() if p is not None and p.sampled else self.loaded()
         if otel is None or p is None:
@@ -122,5 +122,5 @@ def enter(tc: TaskContext) -> Any:
     current span is not set, and our tracer (_otel) asks for the parent when it starts a span."""
     if len(tc.raw_trace) in UNSAMPLED:
         return None
-    p = tc.place
+    p = tc.span_context
     return opentelemetry.enter(p) if p is not None and p.sampled else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mobula._sampling import Place
+from mobula._sampling import SpanContext
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
 
@@ -26,7 +26,7 @@ def test_encoders() -> None:
             opts = m.TaskOptions("f", 1, [m.Resource("CPU", 500)], 3)
             spec = m.TaskSpec(T, P, 2, opts, [m.Arg(IDS[1]), m.Arg(b"", m.Value(b"meta", data, list(refs)))], A, 300, -5, m.TraceContext(T, b"s" * 8, 1), "f.py:1")
             got = hot.submit(T, hot.spec_head(P), hot.spec_options(2, codec.encode(opts)), hot.arg_ref(IDS[1]) + hot.arg_value(b"meta", data, refs),
-                             hot.spec_tail(A, 300, -5, Place(T, b"s" * 8, 1).field() + hot.site_field("f.py:1")))
+                             hot.spec_tail(A, 300, -5, SpanContext(T, b"s" * 8, 1).field() + hot.callsite_field("f.py:1")))
             assert got == codec.message(m.Submit(spec))
             r = m.Result(1, m.Value(b"meta", data, list(refs)), len(data))
             e = m.Error(1, "msg")

@@ -14,7 +14,7 @@ from cluster import cluster, dir, get, node, until  # noqa: F401
 
 import mobula
 from mobula import _api, _ids, _logging, _trace
-from mobula._sites import Sites
+from mobula._callsites import CallSites
 from mobula.exceptions import InvalidError, NotFoundError
 from mobula.util import state, tracing
 
@@ -139,7 +139,7 @@ def test_lists_show_where_calls_were_made(node: Any, dir: str) -> None:
 
 
 def test_few_calls_look_up_where_they_are_made() -> None:
-    s = Sites()
+    s = CallSites()
     assert [i for i in range(1, 300) if s.next()] == [1, 2, 3, 4, 5, 6, 7, 128, 256]
 
 
@@ -183,5 +183,5 @@ def test_a_driver_has_the_fields_where_it_wants_them(node: Any, factory: None) -
     assert (r.trace_id, r.span_id, r.task_id, r.actor_id) == ("", "", "", "")
     with tracing.span("here"):
         r = log.makeRecord("x", logging.INFO, "f", 1, "m", (), None)
-        p = _trace.here.get()
+        p = _trace.user_span.get()
         assert p is not None and (r.trace_id, r.span_id, r.task_id) == (p.trace.hex(), p.span.hex(), "")

@@ -34,8 +34,8 @@ class Node:
         return 99
 
 
-def context(ratio: float, raw: bytes = b"", alone: bool = False) -> Any:
-    return TaskContext(Node(_sampling.Sampler(ratio, alone)), b"c" * 20, 3, raw)  # type: ignore[arg-type]
+def context(ratio: float, raw: bytes = b"", ignores_parent: bool = False) -> Any:
+    return TaskContext(Node(_sampling.Sampler(ratio, ignores_parent)), b"c" * 20, 3, raw)  # type: ignore[arg-type]
 
 
 def spec(tc: Any, task: bytes = TASK, site: bytes = b"") -> Any:
@@ -48,9 +48,9 @@ def raw(flags: int, span: bytes = b"s" * 8) -> bytes:
 
 @pytest.fixture(autouse=True)
 def outside() -> Iterator[None]:
-    token = _trace.here.set(None)
+    token = _trace.user_span.set(None)
     yield
-    _trace.here.reset(token)
+    _trace.user_span.reset(token)
 
 
 def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
@@ -72,7 +72,7 @@ def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
 
 def test_a_span_is_the_parent_while_its_task_runs() -> None:
     tc, other = context(0), context(0)
-    _trace.here.set(_sampling.Place(b"u" * 16, b"v" * 8, 1, tc))
+    _trace.user_span.set(_sampling.SpanContext(b"u" * 16, b"v" * 8, 1, tc))
     assert spec(tc).trace == m.TraceContext(b"u" * 16, b"v" * 8, 1)
     assert spec(other).trace == m.TraceContext(_ids.trace_of(TASK)), "a task that left its span open is not the parent of another's calls"
 
@@ -95,9 +95,9 @@ def test_run_spans_are_those_of_the_node() -> None:
     ({"OTEL_TRACES_SAMPLER": " ParentBased_TraceIDRatio ", "OTEL_TRACES_SAMPLER_ARG": "0.25"}, 0.25, False),
     ({"OTEL_TRACES_SAMPLER": "traceidratio"}, 1, True),
 ])
-def test_samplers_of_the_environment(env: dict[str, str], ratio: float, alone: bool) -> None:
+def test_samplers_of_the_environment(env: dict[str, str], ratio: float, ignores_parent: bool) -> None:
     s = _sampling.sampler(env, 500_000)
-    assert (s.bound, s.alone) == (_sampling.Sampler(ratio).bound, alone)
+    assert (s.bound, s.ignores_parent) == (_sampling.Sampler(ratio).bound, ignores_parent)
 
 
 @pytest.mark.parametrize("env", [{"OTEL_TRACES_SAMPLER": "jaeger"}, {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "2"},

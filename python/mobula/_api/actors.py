@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
 
 from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
+from .._callsites import CallSites, callsite
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
 from .._refs import ObjectRef, bound
-from .._sites import Sites, site
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
@@ -54,7 +54,7 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     if not o.actor_name and tc.attempt > 1:  # the actor that an earlier attempt has made may be ending or dead
         task = _ids.derive(task, tc.attempt)
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
-    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, site())
+    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, callsite())
     if o.actor_name:
         res, _ = c.getter.fetch_one(ref._h, None, tc)
         if res.kind == m.ERROR:
@@ -220,7 +220,7 @@ class ActorMethod:
     """A method of an actor. It refers to the actor's ObjectRef and not to the handle, which has the method in its __dict__: a cycle would
     have to wait for the garbage collector."""
 
-    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_pending_calls", "_field", "_timeout", "_sites")
+    __slots__ = ("_ref", "_func", "_name", "_returns", "_group", "_options", "_encode", "_pending_calls", "_field", "_timeout", "_callsites")
 
     def __init__(self, ref: ObjectRef[Any], func: str, name: str, returns: int, group: str, options: Mapping[str, Any],
                  encode: Encoder, pending_calls: Optional[PendingCalls] = None) -> None:
@@ -237,7 +237,7 @@ class ActorMethod:
         self._returns = o.num_returns
         self._field = hot.spec_options(m.ACTOR_CALL, codec.encode(o))
         self._timeout = _options.timeout(options)
-        self._sites = Sites()
+        self._callsites = CallSites()
 
     def options(self, **options: Any) -> ActorMethod:
         """Returns the same method with other options for its calls: num_returns, name, concurrency_group, timeout, wait_for_room, backpressure."""
@@ -274,7 +274,7 @@ class ActorMethod:
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
         until = deadline(c, self._timeout) if self._timeout is not None else 0
-        traced = _trace.field(tc, task, self._sites.next())
+        traced = _trace.field(tc, task, self._callsites.next())
         end: Optional[ObjectRef[Any]] = None
         if known is not None:
             if self._returns <= 0:

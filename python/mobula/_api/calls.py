@@ -84,11 +84,11 @@ def results(c: Client, task: bytes, returns: int) -> Any:
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-           tail: bytes, encode: Encoder = _value.encode, site: bytes = b"") -> Any:
+           tail: bytes, encode: Encoder = _value.encode, callsite: bytes = b"") -> Any:
     """Queues a task and returns the references to its results."""
     packed, large = pack(c, tc, args, kwargs, encode)
     result = results(c, task, returns)
-    c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, site)))
+    c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, callsite)))
     c.maybe_flush()
     if large:
         c.dropped.extend(large)

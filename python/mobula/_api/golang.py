@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Mapping, Optional
 
 from .. import _options, _runtime, _value
+from .._callsites import CallSites
 from .._refs import ObjectRef, bound
-from .._sites import Sites
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError, NotEncodableError
@@ -77,7 +77,7 @@ class GoFunction:
             raise InvalidError(f"task {name}: retry_exceptions={options['retry_exceptions']!r}: errors of Go have no Python types, want True or False")
         self._returns = o.num_returns
         self._field = hot.spec_options(m.TASK, codec.encode(o))
-        self._sites = Sites()
+        self._callsites = CallSites()
 
     def options(self, **options: Any) -> GoFunction:
         """Returns the same function with other options."""
@@ -90,7 +90,7 @@ class GoFunction:
         c = _runtime.client()
         tc = _runtime.context(c)
         tail = hot.spec_tail(deadline=deadline(c, _options.timeout(self._options)))
-        return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode, self._sites.next())
+        return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode, self._callsites.next())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self.name} is a function of a Go program: call .remote()")

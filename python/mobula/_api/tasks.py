@@ -6,10 +6,10 @@ import inspect
 from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Optional, TypeVar, Union, overload
 
 from .. import _ids, _options, _runtime
+from .._callsites import CallSites
 from .._client import Client
 from .._functions import Exported
 from .._refs import ObjectRef, ObjectRefGenerator
-from .._sites import Sites
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -36,7 +36,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._field = b""
         self._returns = 1
         self._timeout = _options.timeout(options)
-        self._sites = Sites()
+        self._callsites = CallSites()
         if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
             self._options["num_returns"] = "streaming"
         _options.task("", self._options)  # raises an error of the options now, where they are written
@@ -85,7 +85,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
             tc = c.fallback
         task = tc.derive(next(tc.calls))
         tail = hot.spec_tail(deadline=deadline(c, self._timeout)) if self._timeout is not None else b""
-        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, site=self._sites.next())
+        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, callsite=self._callsites.next())
 
     if not TYPE_CHECKING:  # its types are those of Remote
         remote = _submit

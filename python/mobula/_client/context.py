@@ -76,19 +76,19 @@ class TaskContext:
         return hot.spec_head(self.base)
 
     @cached_property
-    def place(self) -> Optional[_sampling.Place]:
+    def span_context(self) -> Optional[_sampling.SpanContext]:
         """The span that the task runs in; None: it is in no trace."""
         return _sampling.of_task(self.task, self.attempt, self.raw_trace)
 
     @cached_property
     def sampled(self) -> bool:
         """Whether the calls it makes are sampled."""
-        return self.place is not None and self.client.sampler.decide(self.place).sampled
+        return self.span_context is not None and self.client.sampler.decide(self.span_context).sampled
 
     @cached_property
     def trace(self) -> Optional[bytes]:
         """Its trace, encoded for the specs of its calls; None: each call begins a trace."""
-        p = self.place
+        p = self.span_context
         return None if p is None else self.client.sampler.decide(p).field()
 
     @cached_property

@@ -66,9 +66,9 @@ def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, traced: bytes
     return out + traced
 
 
-def site_field(site: str) -> bytes:
+def callsite_field(callsite: str) -> bytes:
     """Encodes a call site."""
-    raw = site.encode()
+    raw = callsite.encode()
     return b"\x52" + varint(len(raw)) + raw
 
 
@@ -406,7 +406,6 @@ def _resolved_arg(b: bytes, i: int, end: int, args: list[Argument]) -> None:
         args[index] = Argument(answer, extent, args[index].ref)
 
 
-__all__ = ["Answer", "Argument", "TraceContext", "Work", "add_ref", "arg_ref", "arg_value", "done", "exec_tasks", "get",
-           "options_of", "put_value", "release", "resolved", "result_inline", "result_stored", "site_field", "spec_head", "spec_options",
-           "spec_tail", "submit", "unget", "unpin", "value_fields"]
-
+__all__ = ["Answer", "Argument", "TraceContext", "Work", "add_ref", "arg_ref", "arg_value", "callsite_field", "done", "exec_tasks", "get",
+           "options_of", "put_value", "release", "resolved", "result_inline", "result_stored", "spec_head", "spec_options", "spec_tail",
+           "submit", "unget", "unpin", "value_fields"]

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional
 
-from .. import _functions, _named, _runtime, _trace
+from .. import _functions, _resolve, _runtime, _trace
 from .._client import Client, Waiter
 from .._client.spin import Spin
 from .._wire import codec, hot
@@ -218,7 +218,7 @@ class Executor:
         f = self._functions.get(func)
         if f is None:
             name, sha = _functions.split_name(func)
-            f = self._functions[func] = _functions.load(self._job_dir, sha) if sha else _named.find(name)
+            f = self._functions[func] = _functions.load(self._job_dir, sha) if sha else _resolve.resolve_name(name)
         return f
 
     def _not_created(self, work: Work, err: m.Error) -> None:

@@ -20,25 +20,25 @@ from typing import Any, Callable, Mapping, Optional, TypeVar
 
 from .. import _logging, _runtime, _trace
 from .._recording import Recording, failure
-from .._sampling import Place
+from .._sampling import SpanContext
 from ..exceptions import InvalidError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _W3C = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 
 
-def _place() -> Optional[Place]:
+def _current_span() -> Optional[SpanContext]:
     c = _runtime.state.client
     if c is not None:
         return _trace.current(_runtime.context(c))
-    return _trace.here.get()
+    return _trace.user_span.get()
 
 
-def _parse(traceparent: str) -> Place:
+def _parse(traceparent: str) -> SpanContext:
     m = _W3C.fullmatch(traceparent.strip())
     if m is None or int(m[1], 16) == 0 or int(m[2], 16) == 0:
         raise InvalidError(f"traceparent {traceparent!r}: want 00-TRACE-SPAN-FLAGS, as W3C has it")
-    return Place(bytes.fromhex(m[1]), bytes.fromhex(m[2]), int(m[3], 16))
+    return SpanContext(bytes.fromhex(m[1]), bytes.fromhex(m[2]), int(m[3], 16))
 
 
 class span:
@@ -60,16 +60,16 @@ class span:
         self._otel: Any = None
 
     def __enter__(self) -> span:
-        r = self._recording = Recording(self._name, self._from or _place(), self._attributes)
-        self._token = _trace.here.set(r.place)
-        self._otel = _trace.opentelemetry.enter(r.place) if _trace.OpenTelemetry.loaded() is not None else None
+        r = self._recording = Recording(self._name, self._from or _current_span(), self._attributes)
+        self._token = _trace.user_span.set(r.span_context)
+        self._otel = _trace.opentelemetry.enter(r.span_context) if _trace.OpenTelemetry.loaded() is not None else None
         return self
 
     def __exit__(self, kind: Optional[type[BaseException]], x: Optional[BaseException], tb: Optional[TracebackType]) -> None:
         r = self._recording
         assert r is not None
         _trace.opentelemetry.leave(self._otel)
-        _trace.here.reset(self._token)
+        _trace.user_span.reset(self._token)
         if x is not None:
             r.error = failure(x)
         r.end()
@@ -97,7 +97,7 @@ class span:
 
 def traceparent() -> str:
     """Returns the current span as the value of a W3C traceparent header, for requests to other services. Empty if there is no span."""
-    p = _place()
+    p = _current_span()
     return f"00-{p.trace.hex()}-{p.span.hex()}-{p.flags:02x}" if p is not None and p.span else ""
 
 

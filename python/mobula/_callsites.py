@@ -13,7 +13,7 @@ _MOST = 4096
 _fields: dict[tuple[CodeType, int], bytes] = {}
 
 
-def site() -> bytes:
+def callsite() -> bytes:
     """The encoded field of a spec with the innermost line of the program's own code, "file.py:12"."""
     f = sys._getframe(1)
     while f.f_globals.get("__name__", "").partition(".")[0] in _NOT_USERS:
@@ -25,11 +25,11 @@ def site() -> bytes:
     if field is None:
         if len(_fields) >= _MOST:
             _fields.clear()
-        field = _fields[key] = hot.site_field(f"{f.f_code.co_filename.rpartition('/')[2]}:{f.f_lineno}")
+        field = _fields[key] = hot.callsite_field(f"{f.f_code.co_filename.rpartition('/')[2]}:{f.f_lineno}")
     return field
 
 
-class Sites:
+class CallSites:
     """The call sites of one handle: of its first 7 calls, then of every 128th, as in Go."""
 
     __slots__ = ("_calls",)
@@ -39,4 +39,4 @@ class Sites:
 
     def next(self) -> bytes:
         n = self._calls = self._calls + 1
-        return site() if n < 8 or not n & 127 else b""
+        return callsite() if n < 8 or not n & 127 else b""

@@ -1,4 +1,4 @@
-"""Finds functions and classes by their dotted name, for calls from programs in other languages."""
+"""Resolves functions and classes by their dotted name, for calls from programs in other languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .exceptions import UnknownFunctionError
 _MANY = 30  # names that an error lists
 
 
-def find(name: str) -> Callable[..., Any]:
+def resolve_name(name: str) -> Callable[..., Any]:
     """Imports the function or class with a name, "module.function" or "package.module.Class.method". Of a remote one it returns the
     plain function or class. UnknownFunctionError if there is none."""
     found, rest = _module(name.split("."))

@@ -10,16 +10,16 @@ import helpers_of_go
 import pytest
 
 import mobula
-from mobula import _functions, _named
+from mobula import _functions, _resolve
 from mobula.exceptions import UnknownFunctionError
 
 
 def test_a_name_is_the_longest_module_and_what_follows() -> None:
-    assert _named.find("builtins.len") is len
-    assert _named.find("os.path.join") is os.path.join
-    assert _named.find("helpers_of_go.Tally.add") is helpers_of_go.Tally.add
-    assert _named.find("helpers_of_go.Tally") is helpers_of_go.Tally
-    assert _named.find("helpers_of_go.mean") is helpers_of_go.mean.__wrapped__  # not what makes it remote
+    assert _resolve.resolve_name("builtins.len") is len
+    assert _resolve.resolve_name("os.path.join") is os.path.join
+    assert _resolve.resolve_name("helpers_of_go.Tally.add") is helpers_of_go.Tally.add
+    assert _resolve.resolve_name("helpers_of_go.Tally") is helpers_of_go.Tally
+    assert _resolve.resolve_name("helpers_of_go.mean") is helpers_of_go.mean.__wrapped__  # not what makes it remote
     assert isinstance(helpers_of_go.mean, mobula.RemoteFunction)
 
 
@@ -29,7 +29,7 @@ def test_a_name_is_the_longest_module_and_what_follows() -> None:
     ("helpers_of_go.Tally.nothing", "Tally has no 'nothing'; it has add, items, pid"), ("math.pi", "math's pi is a float")])
 def test_names_that_mean_nothing(name: str, says: str) -> None:
     with pytest.raises(UnknownFunctionError, match=says):
-        _named.find(name)
+        _resolve.resolve_name(name)
 
 
 def test_a_module_that_fails_is_not_one_that_is_not_there(tmp_path: Any, monkeypatch: Any) -> None:
@@ -37,9 +37,9 @@ def test_a_module_that_fails_is_not_one_that_is_not_there(tmp_path: Any, monkeyp
     (tmp_path / "needs_more.py").write_text("import no_such_module_at_all\n")
     (tmp_path / "is_broken.py").write_text("1/0\n")
     with pytest.raises(ModuleNotFoundError, match="no_such_module_at_all"):
-        _named.find("needs_more.f")
+        _resolve.resolve_name("needs_more.f")
     with pytest.raises(ZeroDivisionError):
-        _named.find("is_broken.f")
+        _resolve.resolve_name("is_broken.f")
     sys.modules.pop("needs_more", None)
 
 
