@@ -68,10 +68,10 @@ def timeout(o: Mapping[str, Any]) -> Optional[float]:
         return None
     if not _number(v) or v != v:
         raise InvalidError(f"timeout={v!r}: want a number of seconds, or None")
-    return None if v >= _EVER else float(v) if v > 0 else 0.0
+    return None if v >= _NO_TIMEOUT else float(v) if v > 0 else 0.0
 
 
-_EVER = 1e9  # seconds, thirty years; an int64 of nanoseconds since 1970 ends at about ten times that
+_NO_TIMEOUT = 1e9  # seconds, thirty years; an int64 of nanoseconds since 1970 ends at about ten times that
 
 
 def _thousandths(name: str, x: Any) -> int:

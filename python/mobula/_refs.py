@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, AsyncIterator, Generator, Generic, Iterator, Mapping, Optional, TypeVar
 
 from . import _callbacks, _html, _ids, _runtime, _value
-from ._client import FORGOTTEN, Client, Found, Handle, Reading, TaskContext, Wanted, answer_error
+from ._client import EVICTED, Client, Found, Handle, Reading, TaskContext, Wanted, answer_error
 from ._wire import hot
 from ._wire import messages as m
 from ._wire.hot import Answer
@@ -61,7 +61,7 @@ class ObjectRef(Generic[T_co]):
     def _repr_html_(self) -> str:
         known = self._h.res
         states = {m.INLINE: "ready", m.STORED: "ready, in the object store", m.ERROR: "failed"}
-        state = states.get(known.kind) if known is not None else "not known" if self._h.cost != FORGOTTEN else None
+        state = states.get(known.kind) if known is not None else "not known" if self._h.cost != EVICTED else None
         shown = {"id": _ids.show_object(self._h.id), "state": state or "ready"}
         if known is not None and known.size:
             shown["size"] = _html.size(known.size)

@@ -18,7 +18,7 @@ class _State:
     client: Optional[Client] = None
     node: Optional[Node] = None  # the node's process, if init started it
     worker: object = None  # in a worker: its executor
-    begin: Optional[Callable[[], None]] = None  # calls init() when a program uses the API without a connection
+    auto_init: Optional[Callable[[], None]] = None  # calls init() when a program uses the API without a connection
     exiting = False  # the interpreter is shutting down
 
 
@@ -36,9 +36,9 @@ def client() -> Client:
             if threading.current_thread().daemon:
                 raise SystemExit
             raise ShutdownError("the interpreter ends, and the connection to the node with it")
-        if state.begin is None:
+        if state.auto_init is None:
             raise ShutdownError("there is no connection to a node: call mobula.init()")
-        state.begin()
+        state.auto_init()
         c = state.client
         assert c is not None
     return c

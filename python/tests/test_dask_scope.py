@@ -250,7 +250,7 @@ def test_an_item_that_is_not_there_is_missed_here(node: Any) -> None:
     dsk["list"] = (list, [("part", i) for i in "abc"])
     with pytest.raises(KeyError, match="c") as e:
         get(dsk, "list", rerun_exceptions_locally=True)
-    assert any("_here.py" in f.filename for f in traceback.extract_tb(e.tb))
+    assert any("_local.py" in f.filename for f in traceback.extract_tb(e.tb))
 
 
 # ---- what of Dask is used

@@ -139,7 +139,7 @@ def _begin() -> None:
             init()
 
 
-_state.begin = _begin
+_state.auto_init = _begin
 
 
 def shutdown() -> None:

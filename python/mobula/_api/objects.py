@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any, Iterable, Optional, Protocol, Sequence, TypeVar, overload
 
 from .. import _runtime, _value
-from .._client import FORGOTTEN, Client, Handle
+from .._client import EVICTED, Client, Handle
 from .._refs import ObjectRef, ObjectRefGenerator, load
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -138,7 +138,7 @@ def wait(refs: Iterable[Any], *, num_returns: int = 1, timeout: Optional[float] 
     ready: list[ObjectRef[Any]] = []
     rest: list[ObjectRef[Any]] = []
     for r in refs:
-        if len(ready) < num_returns and (r._h.res is not None or r._h.cost == FORGOTTEN):
+        if len(ready) < num_returns and (r._h.res is not None or r._h.cost == EVICTED):
             ready.append(r)
         else:
             rest.append(r)

@@ -30,9 +30,9 @@ Client.dropped and Client.unpins. Messages are queued with deque.append, which i
 
 from .client import Client, log
 from .context import CallOrder, Hosted, TaskContext
-from .handle import FORGOTTEN, Found, Handle, Reading, answer_error
+from .handle import EVICTED, Found, Handle, Reading, answer_error
 from .pin import Pin
 from .streams import Wanted
 from .waiter import Waiter
 
-__all__ = ["FORGOTTEN", "CallOrder", "Client", "Found", "Handle", "Hosted", "Pin", "Reading", "TaskContext", "Waiter", "Wanted", "answer_error", "log"]
+__all__ = ["EVICTED", "CallOrder", "Client", "Found", "Handle", "Hosted", "Pin", "Reading", "TaskContext", "Waiter", "Wanted", "answer_error", "log"]

@@ -13,7 +13,7 @@ from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import FetchTimedOutError, GetTimeoutError, ObjectFreedError
 from .context import TaskContext
-from .handle import FORGOTTEN, Found, Handle, Reading
+from .handle import EVICTED, Found, Handle, Reading
 from .interfaces import Waits
 from .objects import Objects
 from .pin import Pin
@@ -101,7 +101,7 @@ class Getter:
 
     def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext]) -> None:
         """Waits until n of the objects are resolved, or the time runs out."""
-        have = sum(1 for h in hs if h.res is not None or h.cost == FORGOTTEN)
+        have = sum(1 for h in hs if h.res is not None or h.cost == EVICTED)
         if have < n:
             until = None if timeout is None else time.monotonic() + timeout
             self._resolve(hs, n, until, tc, False, False)
@@ -140,7 +140,7 @@ class Getter:
                         return
                     w.left -= 1
                     continue
-                if not strict and h.cost == FORGOTTEN:  # it is known to be ready
+                if not strict and h.cost == EVICTED:  # it is known to be ready
                     w.left -= 1
                     continue
                 if h.gone:

@@ -15,7 +15,7 @@ from .waiter import Waiter
 Found = Optional[tuple[Answer, Optional["Reading"]]]
 
 
-FORGOTTEN = -1  # the cost of a value that was dropped from the cache: it is ready, and can be requested again
+EVICTED = -1  # the cost of a value that was dropped from the cache: it is ready, and can be requested again
 
 
 class Handle:
@@ -32,7 +32,7 @@ class Handle:
         self.asked = False
         self.fetching = False
         self.gone = False
-        self.cost = 0  # bytes of its value in the cache; or FORGOTTEN
+        self.cost = 0  # bytes of its value in the cache; or EVICTED
         self.callbacks: Optional[list[Callable[[Found], None]]] = None  # called with its value (Getter.when)
         self.watchers: Optional[list[Callable[[], None]]] = None  # called once it is resolved (Getter.when_known)
 

@@ -27,7 +27,7 @@ _GOING = 2.0  # seconds in which a node that ends for good removes its files; a 
 _kept: list[Conn] = []  # connections that stay open until the process ends
 
 
-class Left(Sends, Releases, Protocol):
+class ClosedClient(Sends, Releases, Protocol):
     """A closed or dead client."""
 
     lingering: Optional[Conn]
@@ -43,7 +43,7 @@ class Left(Sends, Releases, Protocol):
     def give_up_memory(self) -> None: ...
 
 
-def linger(c: Left, conn: Optional[Conn]) -> None:
+def linger(c: ClosedClient, conn: Optional[Conn]) -> None:
     """Keeps a client's arrays valid, in a thread. From now on it alone uses the connection, if there is one."""
     try:
         threading.Thread(target=_Lingering(c, conn).run, name="mobula-arrays", daemon=True).start()
@@ -53,7 +53,7 @@ def linger(c: Left, conn: Optional[Conn]) -> None:
 
 
 class _Lingering:
-    def __init__(self, c: Left, conn: Optional[Conn]) -> None:
+    def __init__(self, c: ClosedClient, conn: Optional[Conn]) -> None:
         self._client = c
         self._conn = conn
 

@@ -11,7 +11,7 @@ from .._wire import hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import ProtocolError
-from .handle import FORGOTTEN, Found, Handle, Reading
+from .handle import EVICTED, Found, Handle, Reading
 from .interfaces import Waits
 from .pin import Pin
 from .waiter import Waiter
@@ -80,7 +80,7 @@ class Objects:
                 old = self._cached.popleft()
                 if old.cost > 0 and old is not h:
                     self.cache_used -= old.cost
-                    old.cost = FORGOTTEN
+                    old.cost = EVICTED
                     old.res = None
             if len(self._cached) > 2 * len(self.handles) + 1024:
                 self._cached = deque(x for x in self._cached if x.cost > 0)

@@ -8,7 +8,24 @@ from typing import Any, Callable
 from .._wire.codec import read_varint
 from ..exceptions import NotDecodableError, NotEncodableError
 from . import arrays, arrow, cbor, pickled, scalars
-from .meta import ARRAY, ARROW, CBOR, META_BOOL, META_BYTES, META_FLOAT, META_INT, META_NIL, META_STR, MOST, PICKLE, TEXT, Data, Encoded, flat, header
+from .meta import (
+    ARRAY,
+    ARROW,
+    CBOR,
+    MAX_CACHED,
+    META_BOOL,
+    META_BYTES,
+    META_FLOAT,
+    META_INT,
+    META_NIL,
+    META_STR,
+    PICKLE,
+    TEXT,
+    Data,
+    Encoded,
+    flat,
+    header,
+)
 
 _ENCODERS: dict[type[Any], Callable[[Any, int], Encoded]] = {
     type(None): scalars.none_, bool: scalars.bool_, int: scalars.int_, float: scalars.float_, str: scalars.str_, bytes: scalars.bytes_}
@@ -98,7 +115,7 @@ def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
     if codec == CBOR:
         return cbor.read(data)
     if codec == PICKLE:
-        if not dims and len(_DECODERS) < MOST:
+        if not dims and len(_DECODERS) < MAX_CACHED:
             _DECODERS[meta] = pickle.loads
         return pickled.read(dims, data, own)
     if codec == ARROW:

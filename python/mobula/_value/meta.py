@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence, Union
 from .._wire.codec import varint
 
 ARRAY, TEXT, CBOR, PROTO, PICKLE, ARROW = 1, 2, 3, 4, 5, 6
-MOST = 1000  # entries of a cache by class or Meta; a program may make classes without end
+MAX_CACHED = 1000  # entries of a cache by class or Meta; a program may make classes without end
 
 Data = Union[bytes, memoryview]
 

@@ -16,7 +16,7 @@ from typing import Any, Optional
 import cloudpickle
 
 from ..exceptions import MobulaError, NotDecodableError, NotEncodableError
-from .meta import MOST, NO_PARTS, NO_REFS, PICKLE, Encoded, header
+from .meta import MAX_CACHED, NO_PARTS, NO_REFS, PICKLE, Encoded, header
 
 PAGE_FROM = 1 << 20  # buffers of at least so many bytes begin at a page
 _INDEX = struct.Struct("<QQ")
@@ -41,7 +41,7 @@ _pickle_metas: dict[type[Any], bytes] = {}
 def _pickle_meta(cls: type[Any]) -> bytes:
     meta = _pickle_metas.get(cls)
     if meta is None:
-        if len(_pickle_metas) >= MOST:
+        if len(_pickle_metas) >= MAX_CACHED:
             _pickle_metas.clear()
         meta = _pickle_metas[cls] = header(PICKLE, name=class_name(cls))
     return meta

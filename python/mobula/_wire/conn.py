@@ -24,7 +24,7 @@ from .._interrupts import interrupts
 from .._version import RELEASE
 from ..exceptions import (DisconnectedError, InvalidError, MobulaError, NoNodeError, PermissionDeniedError, ProtocolError, VersionError)
 from . import codec
-from .absent import denied, no_socket
+from .unreachable import denied, no_socket
 from .messages import KIND_OF, MIN_VERSION, VERSION, Bye, Hello, Welcome
 
 HANDSHAKE_TIMEOUT = 5.0
@@ -109,7 +109,7 @@ class Conn:
         try:
             self.sock.sendall(data)
         except (BrokenPipeError, ConnectionError) as x:
-            if (why := self._farewell()) is not None:
+            if (why := self._unread_bye()) is not None:
                 self.fail(why)
             self._gone("write", x)
         except OSError as x:
@@ -122,7 +122,7 @@ class Conn:
         assert self.failed is not None
         raise self.failed.again() from None
 
-    def _farewell(self) -> Optional[MobulaError]:
+    def _unread_bye(self) -> Optional[MobulaError]:
         """Called when a write fails: the error of a Bye that the node sent before it closed its end, if that is still unread. It only peeks,
         since another thread may be about to read."""
         try:
@@ -140,7 +140,7 @@ class Conn:
             pass  # the Bye is not there, or only a part of it
         return None
 
-    def _look(self, until: float) -> bool:
+    def _spin(self, until: float) -> bool:
         """Polls until bytes come; False at the time until, by time.monotonic. It yields the CPU between polls, but does not sleep."""
         poll, now, give_way = self._poll.poll, time.monotonic, os.sched_yield
         while not poll(0):
@@ -157,7 +157,7 @@ class Conn:
         if self._busy:
             self.fail(DisconnectedError("an exception cut off the handling of a message"))
             raise DisconnectedError("an exception cut off the handling of a message")
-        if not (spin and self._look(spin)) and not self._sleep(timeout, wakeable):
+        if not (spin and self._spin(spin)) and not self._sleep(timeout, wakeable):
             return False
         self._busy = True
         self._receive(handle)

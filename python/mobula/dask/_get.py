@@ -11,9 +11,9 @@ import dask
 from . import _payload
 from ._annotations import notes_of
 from ._delayed import culled
-from ._observe import observed, submitted, there
+from ._observe import observed, on_node, submitted
 from ._plan import flat_keys, nested, normal, plan
-from ._rerun import failures_here, rerunning
+from ._rerun import failures_rerun_locally, rerunning
 from ._ship import collect, fusing, ship
 from ._sync import get_sync
 from .callbacks import given, taken
@@ -36,14 +36,14 @@ class Scheduler:
         """
         dsk = culled(dsk)
         notes = notes_of(dsk, kwargs)
-        watching, result = observed(dsk, keys, kwargs, there(kwargs, notes))
+        watching, result = observed(dsk, keys, kwargs, on_node(kwargs, notes))
         if watching:
             return result
         p = plan(dsk, keys)
         wanted = flat_keys(keys)
         again = rerunning(kwargs)
         s = ship(p, wanted, fuse=fusing(kwargs) and not again, notes=notes)
-        with failures_here(again, s, dsk):
+        with failures_rerun_locally(again, s, dsk):
             return nested(keys, collect(s, wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:

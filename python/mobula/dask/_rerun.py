@@ -12,7 +12,7 @@ import dask
 from dask.task_spec import DataNode
 
 from ..exceptions import MobulaError, TaskError
-from ._here import here
+from ._local import run_local
 from ._plan import Key, normal, plan
 from ._ship import Shipped
 
@@ -26,7 +26,7 @@ def rerunning(kwargs: Mapping[str, Any]) -> bool:
     return bool(dask.config.get(NAME, False) if said is None else said)
 
 
-class failures_here:
+class failures_rerun_locally:
     """Runs the task whose error leaves the block once more here, and raises its error here. If it succeeds here, the first error is raised."""
 
     def __init__(self, on: bool, s: Shipped, dsk: Any) -> None:
@@ -42,7 +42,7 @@ class failures_here:
         if key is not None:
             said = {k: DataNode(k, v) for k, v in self._s.plan.literals.items()}  # also results that a presubmit hook has returned
             graph = {**normal(self._dsk), **said}
-            here(plan(graph, key[0]), graph, key)
+            run_local(plan(graph, key[0]), graph, key)
 
 
 def _failed(s: Shipped, x: BaseException) -> Optional[tuple[Key]]:
@@ -59,4 +59,4 @@ def _failed(s: Shipped, x: BaseException) -> Optional[tuple[Key]]:
     return found
 
 
-__all__ = ["NAME", "failures_here", "rerunning"]
+__all__ = ["NAME", "failures_rerun_locally", "rerunning"]

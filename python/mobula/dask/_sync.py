@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._delayed import culled
-from ._here import here
+from ._local import run_local
 from ._observe import observed
 from ._plan import flat_keys, nested, plan
 
@@ -16,7 +16,7 @@ def get_sync(dsk: Any, keys: Any, **kwargs: Any) -> Any:
     Callbacks are called as by get. For hooks that take references, results are put into the store. postsubmit_all is called at the end.
     """
     dsk = culled(dsk)
-    watching, result = observed(dsk, keys, kwargs, here)
+    watching, result = observed(dsk, keys, kwargs, run_local)
     if watching:
         return result
-    return nested(keys, here(plan(dsk, keys), dsk, flat_keys(keys)))
+    return nested(keys, run_local(plan(dsk, keys), dsk, flat_keys(keys)))

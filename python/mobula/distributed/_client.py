@@ -340,6 +340,6 @@ def get_client() -> Client:
         return _default
 
 
-_future.here = get_client
+_future.default_client = get_client
 
 __all__ = ["Client", "get_client"]

@@ -84,7 +84,7 @@ def _nobody() -> Source:
     raise InvalidError("there is no client")
 
 
-here: Callable[[], Source] = _nobody  # returns the process' default client; _client sets it
+default_client: Callable[[], Source] = _nobody  # returns the process' default client; _client sets it
 
 
 class Future:
@@ -199,7 +199,7 @@ class Future:
 
 def restore_future(key: str, ref: ObjectRef[Any]) -> Future:
     """Unpickles a future, as one of the process' default client; pickles name this function."""
-    return here()._future(key, lambda c: ref)
+    return default_client()._future(key, lambda c: ref)
 
 
 __all__ = ["Future", "State"]

@@ -16,7 +16,7 @@ from ._plan import Key, Plan
 WORKER = 0  # the worker's id for posttask callbacks; the node does not report it
 
 
-class Told:
+class StateTracker:
     """Tracks the tasks that begin and end, and calls pretask and posttask."""
 
     def __init__(self, callbacks: Any, p: Plan, graph: Any, wanted: Sequence[Key]) -> None:
@@ -90,4 +90,4 @@ class _Ready(dict[Key, None]):
             self.aliases.append(key)
 
 
-__all__ = ["Told"]
+__all__ = ["StateTracker"]

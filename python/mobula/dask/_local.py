@@ -6,16 +6,16 @@ from typing import Any, Optional, Sequence
 
 from .._api import put
 from .._refs import ObjectRef
-from ._inside import fetched, with_values
+from ._nested_refs import fetched, with_values
 from ._payload import watched
 from ._plan import Key, Plan
-from ._told import Told
+from ._state_tracker import StateTracker
 from .callbacks import Active
 
 _NOBODY = Active(())
 
 
-def here(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active = _NOBODY, told: Optional[Told] = None) -> dict[Key, Any]:
+def run_local(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active = _NOBODY, tracker: Optional[StateTracker] = None) -> dict[Key, Any]:
     """Runs a plan and returns the values of the wanted keys. Other values are dropped as soon as nothing needs them."""
     uses: dict[Key, int] = {}
     for key in p.tasks:
@@ -24,14 +24,14 @@ def here(p: Plan, graph: Any, wanted: Sequence[Key], ours: Active = _NOBODY, tol
     for k in wanted:
         uses[p.find(k)] = uses.get(p.find(k), 0) + 1
     run = _Run(p, ours)
-    if told is not None:
-        told.begin()
+    if tracker is not None:
+        tracker.begin()
     for key in p.tasks:
-        if told is not None:
-            told.begun(key)
+        if tracker is not None:
+            tracker.begun(key)
         value = run.task(key)
-        if told is not None:
-            told.done(key, value)
+        if tracker is not None:
+            tracker.done(key, value)
         for t in {p.find(d) for d in p.nodes[key].dependencies}:
             uses[t] -= 1
             if not uses[t]:
@@ -85,4 +85,4 @@ class _Run:
         return r
 
 
-__all__ = ["here"]
+__all__ = ["run_local"]
