@@ -1,16 +1,17 @@
-"""The same work on Mobula, Ray and Dask, run in turn, in one table.
+"""Runs the same workloads on Mobula, Ray and Dask in turn, and prints one table.
 
 `make bench-peers`, or `python -m peers --help` in the directory above this one. README.md says what is compared and how.
 
-    cli            arguments, and what is printed when
-    environment    a virtual environment for each project
-    bench          which run comes after which, and what they gave
-    run, guard     one run: a child process, its deadline, and the end of all it started
-    memory         what a run's processes hold
-    table          the figures as a table, or as JSON
+    cli            parses arguments and prints progress and results
+    environment    makes a virtual environment for each project
+    bench          orders the runs and collects their results
+    run, guard     one run: a child process, its deadline, and the end of all processes that it started
+    memory         measures the memory of a run's processes
+    table          prints the figures as a table or as JSON
+    page           writes the figures into a Markdown page
     workload       what a file in workloads/ declares
-    child          what runs in the child: one workload on one system
-    sessions       how each system is started there
+    child          runs one workload on one system, in the child process
+    sessions       starts and ends each system there
 
-All but child, sessions and the bodies of workloads needs nothing but the standard library.
+Only child, sessions and the bodies of workloads need more than the standard library.
 """

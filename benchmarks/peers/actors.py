@@ -1,4 +1,4 @@
-"""The actors that workloads call: one of plain methods, one of coroutines."""
+"""The actors that workloads call: one with plain methods, one with coroutines."""
 
 from __future__ import annotations
 

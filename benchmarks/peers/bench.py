@@ -1,4 +1,4 @@
-"""Which run comes after which, and what they gave together."""
+"""Orders the runs, and collects their results."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Callable, Iterator, Sequence
 from .run import Result
 from .workload import OURS, PEAK, Metric, Workload
 
-GIVE_UP = 2  # runs of a system that were not done in time, while none was: the others would not be either
+GIVE_UP = 2  # if so many runs of a system time out and none has succeeded, its other runs are skipped
 
 
 @dataclass
 class Row:
-    """All runs of one metric on one system."""
+    """The results of all runs for one metric on one system."""
 
     workload: str
     metric: Metric
     system: str
     samples: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
-    timeouts: int = 0  # of the errors
+    timeouts: int = 0  # number of the errors that are timeouts
     timeout: float = 0.0
 
     @property
@@ -30,32 +30,32 @@ class Row:
 
     @property
     def at_least(self) -> float | None:
-        """What it took at least, where no run was done in time."""
+        """A lower bound of the time, if no run was done in time."""
         return self.timeout if not self.samples and self.timeouts and self.metric.unit == "s" else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row beside ours."""
+    """A row compared with Mobula's."""
 
     row: Row
-    ratio: float | None = None  # how many times better ours is
-    at_least: bool = False  # the ratio is at least that, as theirs was not done
+    ratio: float | None = None  # how many times better Mobula is
+    at_least: bool = False  # the ratio is a lower bound, since the other system timed out
     wanted: float | None = None
     met: bool | None = None
 
 
 @dataclass
 class Plan:
-    """What is to run. once runs it; log says how it goes."""
+    """The workloads and systems to run. once does one run; log reports progress."""
 
     workloads: Sequence[Workload]
-    systems: Sequence[str]  # none: all that a workload has
+    systems: Sequence[str]  # empty: all systems of a workload
     repetitions: int
     memory_repetitions: int
     once: Callable[[Workload, str, bool], Result]
     log: Callable[[str], None]
-    unfinished: list[Row] = field(default_factory=list)  # of the workload that runs: all there is when it is interrupted
+    unfinished: list[Row] = field(default_factory=list)  # rows of the running workload, for the case of an interrupt
 
     def __post_init__(self) -> None:
         if self.systems:
@@ -68,7 +68,7 @@ class Plan:
         return [s for s in w.systems if not self.systems or s in self.systems]
 
     def run(self) -> Iterator[list[Comparison]]:
-        """Runs all; gives each workload's table when it is done."""
+        """Runs all workloads, and yields each one's table when it is done."""
         for w in self.workloads:
             if self.systems_of(w):
                 yield self._workload(w)
@@ -106,18 +106,18 @@ class Plan:
 
 
 def named(m: Metric) -> Metric:
-    """The metric of memory runs."""
+    """The metric of runs whose memory is sampled."""
     return Metric(PEAK, m.unit, m.more_is_better, m.wants, m.at_most)
 
 
 def turn(systems: Sequence[str], i: int) -> list[str]:
-    """The order of a repetition: each system is first in its turn, so that none always comes after the same one."""
+    """The order of the systems in a repetition. It rotates, so that none always runs after the same one."""
     k = i % len(systems)
     return [*systems[k:], *systems[:k]]
 
 
 def compare(rows: Sequence[Row]) -> list[Comparison]:
-    """Each row beside ours of the same metric."""
+    """Compares each row with Mobula's row of the same metric."""
     ours = {r.metric.name: r for r in rows if r.system == OURS}
     return [_compare(r, ours.get(r.metric.name)) for r in rows]
 

@@ -1,8 +1,8 @@
-"""What runs in the child: one workload on one system.
+"""Runs one workload on one system, in a child process.
 
     python -m peers.child WORKLOAD SYSTEM [--quick]
 
-It prints one JSON line: an object of figures by metric. All else that is written to standard output goes to standard error.
+It prints one line of JSON: an object of figures by metric. Any other output to standard output goes to standard error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import workload
 def main(argv: list[str]) -> None:
     name, system = argv[0], argv[1]
     out = os.dup(1)
-    os.dup2(2, 1)  # what libraries and workers print is not the result
+    os.dup2(2, 1)  # output of libraries and workers must not mix with the result
     w = next(w for w in workload.load() if w.name == name)
     params = {**w.full, **w.quick} if "--quick" in argv else dict(w.full)
     figures = w.systems[system](params)

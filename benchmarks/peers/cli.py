@@ -1,4 +1,4 @@
-"""Arguments, and what is printed when: progress on standard error, results on standard output."""
+"""Parses arguments, and prints progress on standard error and results on standard output."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _count(least: int) -> Callable[[str], int]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """The exit code: 1 if a run of ours failed, 2 if arguments are wrong or there is no environment, 130 if interrupted."""
+    """Returns the exit code: 1 if a run on Mobula failed, 2 for wrong arguments or a missing environment, 130 after an interrupt."""
     workloads = load()
     p = parser(workloads)
     a = p.parse_args(argv)
@@ -105,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _report(plan: Plan, on: dict[str, object], as_json: bool, markdown: pathlib.Path | None) -> list[Comparison]:
-    """Runs it and prints the results: JSON as they come, the table at the end; when it is interrupted, of what there is."""
+    """Runs the plan and prints the results: JSON as they come, the table at the end, and after an interrupt the results so far."""
     done: list[Comparison] = []
     if as_json:
         print(json.dumps(on), flush=True)
@@ -127,7 +127,7 @@ def _report(plan: Plan, on: dict[str, object], as_json: bool, markdown: pathlib.
 
 
 def machine(projects: Sequence[str]) -> dict[str, object]:
-    """What the figures were measured on, and of which versions."""
+    """The machine and the versions that the figures are of."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     return {"date": datetime.date.today().isoformat(), "cpu": _cpu(), "cpus": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1),
             "kernel": platform.release(), "python": platform.python_version(), "load": round(os.getloadavg()[0], 2),
@@ -135,7 +135,7 @@ def machine(projects: Sequence[str]) -> dict[str, object]:
 
 
 def _cpu() -> str:
-    """The processor's name, as the kernel has it."""
+    """The processor's name, from /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo") as f:
             names = [line.partition(":")[2].strip() for line in f if line.startswith("model name")]

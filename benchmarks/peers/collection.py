@@ -1,6 +1,6 @@
-"""Workloads that compute one Dask collection: on Mobula, on Dask's own cluster and on Ray, with the same Dask above.
+"""Workloads that compute one Dask collection, with the same Dask on Mobula, on Dask's own cluster and on Ray.
 
-First one of the size in the parameter "warm" is computed, by which the workers have imported what they need.
+First a collection of the size in the parameter "warm" is computed, so that the workers have imported what they need.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SATURATION = "distributed.scheduler.worker-saturation"
 DEFAULT_SATURATION = 1.1
 TOLERANCE = 1.05
 
-# Makes the collection, and a function that checks what came of it.
+# Makes the collection, and a function that checks its result.
 Build = Callable[[Params], tuple[Any, Callable[[Any], None]]]
 
 
@@ -30,7 +30,7 @@ def _timed(build: Build, p: Params) -> Mapping[str, float]:
 
 
 def imports() -> None:
-    """What a program that uses Dask's collections imports at its top, before it starts anything."""
+    """Imports what a program with Dask collections imports before it starts anything."""
     import dask.array
     import dask.dataframe  # noqa: F401
 
@@ -63,7 +63,7 @@ def on_dask(build: Build, config: Mapping[str, Any] = {}) -> Implementation:
 
 
 def queuing(name: str, what: str, build: Build, full: Params, quick: Params) -> Workload:
-    """A workload by which the withholding of root tasks is judged: with it and without, at limits at which nothing spills."""
+    """A workload that measures the effect of withholding root tasks, with memory limits at which nothing spills."""
     default, off = {SATURATION: DEFAULT_SATURATION}, {SATURATION: float("inf")}
     return Workload(
         name, what, (Metric("time", "s", wants={"dask": 1 / TOLERANCE, "dask-inf": 1 / TOLERANCE}),),
@@ -73,14 +73,14 @@ def queuing(name: str, what: str, build: Build, full: Params, quick: Params) -> 
 
 
 class DevNull:
-    """Where arrays are stored that nobody reads."""
+    """A store that drops the arrays written to it."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
 
 
 def stored(array: Any) -> tuple[Any, Callable[[Any], None]]:
-    """The storing of an array nowhere, as a collection."""
+    """A collection that stores an array into DevNull."""
     import dask.array as da
 
     return da.store(array, DevNull(), lock=False, compute=False), lambda result: None

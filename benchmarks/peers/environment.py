@@ -1,4 +1,4 @@
-"""A virtual environment for each project, made when it is first needed and made anew when its requirements change."""
+"""Makes a virtual environment for each project on first use, and again when its requirements change."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class EnvironmentFailed(Exception):
 
 
 def python(project: str) -> str:
-    """The interpreter of a project's environment."""
+    """The path of the interpreter in a project's environment."""
     return str(FOLDER / project / "bin" / "python")
 
 
 def prepare(project: str, log: Log) -> None:
-    """Makes the environment unless it is there as its requirements are now."""
+    """Makes the environment, unless it exists and matches its requirements."""
     if sys.version_info < OLDEST:
         found, oldest = sys.version.split()[0], ".".join(map(str, OLDEST))
         raise EnvironmentFailed(f"this is Python {found}, {oldest} is the oldest that will do: name another with PYTHON=")
@@ -61,7 +61,7 @@ def prepare(project: str, log: Log) -> None:
 
 
 def versions(projects: Sequence[str]) -> list[str]:
-    """Of the projects' own packages, as "ray 2.60.0"."""
+    """The versions of the projects' packages, such as "ray 2.60.0"."""
     out = []
     for name in projects:
         if name == OURS:
@@ -73,7 +73,7 @@ def versions(projects: Sequence[str]) -> list[str]:
 
 
 def variables(project: str, scratch: str) -> dict[str, str]:
-    """The environment of a run's child: numerical libraries have one thread, so that each system has the CPUs it was given."""
+    """The environment variables of a run's child. Numerical libraries get one thread, so that no system uses more CPUs than it was given."""
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "MOBULA_", "RAY_", "DASK_", "VIRTUAL_ENV"))}
     path = [str(HERE.parent)]
     out = {**keep, "TMPDIR": scratch, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",

@@ -1,13 +1,13 @@
-"""The process a run is below: it starts the run's child, and at its end ends all that descends from it.
+"""The process that supervises a run: it starts the run's child, and at the run's end kills all its descendants.
 
     python -m peers.guard
 
 The first line of its input is the run's specification in JSON: argv, env, cwd, stdout and stderr (files), timeout (seconds),
-sample (seconds between looks at memory; 0: none). It prints one JSON object, Outcome, when nothing of the run is left.
+sample (seconds between memory samples; 0: none). It prints one JSON object, Outcome, when no process of the run is left.
 
-The guard is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): what a run starts stays below it, however it detaches, and
-is found by descent, never by name. The run is over when the child ends, at the deadline, or when its input closes: so if the
-program that started the guard is killed, the run ends too. Shared memory files that a run made, and still had open, go with it.
+The guard is the subreaper of its descendants (PR_SET_CHILD_SUBREAPER): processes of the run stay below it even if they detach, and are
+found by descent, never by name. The run is over when the child ends, at the deadline, or when the guard's input closes, so that it also
+ends when the program that started the guard is killed. Shared memory files that the run has made and still has open are removed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from typing import Any, Mapping
 from . import memory
 
 PR_SET_CHILD_SUBREAPER = 36
-STARTED = "PEERS_STARTED"  # of the child: the monotonic clock, in seconds, when it was started
-GUARD = "PEERS_GUARD"  # of the child: the process all of the run is below
+STARTED = "PEERS_STARTED"  # variable of the child: time of its start, seconds by the monotonic clock
+GUARD = "PEERS_GUARD"  # variable of the child: the guard's pid
 END_TIMEOUT = 30.0
 
 
@@ -40,8 +40,8 @@ class Outcome:
     code: int
     seconds: float
     peak: int  # bytes; 0 if memory was not sampled
-    ended: int  # processes that were still there after the child
-    left: int  # processes that would not end
+    ended: int  # processes that outlived the child
+    left: int  # processes that could not be killed
 
 
 def run(spec: Mapping[str, Any]) -> Outcome:
@@ -56,7 +56,7 @@ def run(spec: Mapping[str, Any]) -> Outcome:
     seconds = time.monotonic() - begun
     files = memory.open_files(os.getpid()) - before
     ended, left = end_all()
-    for path in files:  # who is killed removes nothing
+    for path in files:  # a killed process has not removed them
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
     code = child.returncode if child.returncode is not None else -signal.SIGKILL
@@ -72,7 +72,7 @@ def _become_reaper() -> None:
 
 
 def _watch(child: subprocess.Popen[bytes], until: float, sample: float) -> tuple[str, int]:
-    """Waits for the child's end, the deadline or the end of our input; gives which it was and the greatest use of memory."""
+    """Waits for the child's end, the deadline or the end of the input. Returns which came first, and the peak memory."""
     peak = 0
     fd = os.pidfd_open(child.pid)
     try:
@@ -97,7 +97,7 @@ def _watch(child: subprocess.Popen[bytes], until: float, sample: float) -> tuple
 
 
 def end_all() -> tuple[int, int]:
-    """Kills all that descends from this process, until nothing does; gives how many that were and how many would not go."""
+    """Kills all descendants of this process until none is left. Returns how many there were, and how many did not end."""
     until = time.monotonic() + END_TIMEOUT
     killed: set[int] = set()
     while True:

@@ -1,4 +1,4 @@
-"""Times, as the workloads take them."""
+"""Measures times for the workloads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Callable, Mapping
 
 from .workload import Metric
 
-WARM = 200  # operations before those that count
+WARM = 200  # operations before the measured ones
 
 
 def seconds(f: Callable[[], Any]) -> float:
@@ -17,7 +17,7 @@ def seconds(f: Callable[[], Any]) -> float:
 
 
 def trips(n: int, f: Callable[[], Any]) -> Mapping[str, float]:
-    """Operations one after another: the median and the 99th percentile, in microseconds."""
+    """Times operations one after another. Returns the median and the 99th percentile in microseconds."""
     for _ in range(min(n, WARM)):
         f()
     us = sorted(seconds(f) * 1e6 for _ in range(n))
@@ -30,6 +30,6 @@ def trip_metrics(**wants: float) -> tuple[Metric, ...]:
 
 
 def expect(got: Any, want: Any) -> None:
-    """A result that is not what it should be is no measurement."""
+    """Raises if a result is wrong: then its time is no measurement."""
     if got != want:
         raise RuntimeError(f"the result is {got!r}, want {want!r}")

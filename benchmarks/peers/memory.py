@@ -1,7 +1,7 @@
-"""What processes hold of memory: their proportional shares (PSS), and the shared memory files they have open.
+"""Measures the memory of processes: their proportional set sizes (PSS), and the shared memory files that they have open.
 
-A page of a shared file is in nobody's PSS while nobody has it mapped, and while processes are read one after another their
-shares of it may add up to more than it has. So shared memory is counted by its files: what they have on tmpfs, mapped or not.
+PSS does not count a page of a shared file that no process has mapped. And since processes are read one after another, their shares of a
+page may add up to more than the page. So shared memory is counted by its files: their pages on tmpfs, mapped or not.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SHARED = "/dev/shm/"
 class Usage:
     """Bytes."""
 
-    private: int = 0  # shares of everything but shared memory files
-    shared: int = 0  # shares of those
-    segments: int = 0  # what the files have
+    private: int = 0  # PSS without shared memory files
+    shared: int = 0  # PSS of shared memory files
+    segments: int = 0  # pages of shared memory files
 
     @property
     def total(self) -> int:
@@ -28,7 +28,7 @@ class Usage:
 
 
 def family(root: int) -> list[int]:
-    """A process and all that descend from it."""
+    """A process and all its descendants."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -36,7 +36,7 @@ def family(root: int) -> list[int]:
             if parent is not None:
                 children.setdefault(parent, []).append(int(name))
     out = [root]
-    for pid in out:  # it grows meanwhile
+    for pid in out:  # the loop appends to it
         out.extend(children.get(pid, ()))
     return out
 
@@ -50,17 +50,17 @@ def _parent(pid: int) -> int | None:
 
 
 def shared_files() -> set[str]:
-    """The shared memory files that have names."""
+    """The shared memory files in the file system."""
     return {f"{SHARED}{name}" for name in os.listdir(SHARED)} if os.path.isdir(SHARED) else set()
 
 
 def open_files(root: int) -> set[str]:
-    """Those of them that a process and all below it have open."""
+    """The shared memory files that a process and its descendants have open."""
     return {target for pid in family(root) for _, target in _open(pid)} & shared_files()
 
 
 def usage(root: int, without: int | None = None) -> Usage:
-    """What a process and all below it hold now."""
+    """The memory of a process and its descendants now."""
     private = shared = segments = 0
     seen: set[tuple[int, int]] = set()
     for pid in family(root):
@@ -76,7 +76,7 @@ def usage(root: int, without: int | None = None) -> Usage:
 
 
 def _shares(pid: int) -> tuple[int, int] | None:
-    """PSS, and what of it is shared memory; None of a process that has ended."""
+    """A process' PSS, and the part of it that is shared memory; None if it has ended."""
     found = {}
     try:
         with open(f"/proc/{pid}/smaps_rollup") as f:
@@ -90,7 +90,7 @@ def _shares(pid: int) -> tuple[int, int] | None:
 
 
 def _segments(pid: int, seen: set[tuple[int, int]]) -> int:
-    """What the shared memory files open in a process have, but for those seen before."""
+    """The bytes of the shared memory files that a process has open, without files in seen."""
     total = 0
     for path, target in _open(pid):
         if not target.startswith(("/memfd:", SHARED)):
@@ -106,7 +106,7 @@ def _segments(pid: int, seen: set[tuple[int, int]]) -> int:
 
 
 def _open(pid: int) -> Iterator[tuple[str, str]]:
-    """A process' descriptors and the files they are of."""
+    """A process' descriptors and their files."""
     folder = f"/proc/{pid}/fd"
     try:
         names = os.listdir(folder)

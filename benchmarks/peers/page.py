@@ -1,4 +1,4 @@
-"""The figures as a part of a Markdown page: what is between two marks is written anew, all else stays."""
+"""Writes the figures into a Markdown page, between two marks. The rest of the page stays."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from .table import HEAD, cells
 
 BEGIN = "<!-- figures: written by make bench-peers -->"
 END = "<!-- end of figures -->"
-COLUMNS = 7  # of the table: what is wanted of a figure is for who works on it
+COLUMNS = 7  # columns of the table that go into the page; the column with targets is left out
 
 
 def write(path: pathlib.Path, machine: Mapping[str, object], comparisons: Sequence[Comparison]) -> None:
-    """Puts the figures between the page's marks."""
+    """Replaces the text between the page's marks by the figures."""
     path.write_text(placed(path.read_text(), text(machine, comparisons)))
 
 
 def check(path: pathlib.Path) -> None:
-    """ValueError if the page has no place for figures: said before hours of runs, not after them."""
+    """Raises ValueError if the page lacks the marks. Call it before hours of runs."""
     placed(path.read_text(), "")
 
 
@@ -33,7 +33,7 @@ def placed(page: str, figures: str) -> str:
 
 
 def text(machine: Mapping[str, object], comparisons: Sequence[Comparison]) -> str:
-    """What they were measured on, and a row each; below, why runs failed."""
+    """The machine, one table row per figure, and below them the errors of failed runs."""
     lines = [f"- {name.replace('_', ' ')}: {_plain(str(value))}" for name, value in machine.items()]
     lines += ["", _row(HEAD[:COLUMNS]), _row(["---"] * COLUMNS), *(_row(cells(c)[:COLUMNS]) for c in comparisons)]
     errors = dict.fromkeys(f"- {c.row.workload} {c.row.system}: {_plain(e)}" for c in comparisons for e in c.row.errors)
@@ -47,7 +47,7 @@ def _row(of: Sequence[str]) -> str:
 
 
 def _plain(x: str) -> str:
-    """Text that Markdown does not take for more, on one line."""
+    """Text on one line, with Markdown's special characters escaped."""
     out = " ".join(x.split())
     for special in "\\|*_<`[":
         out = out.replace(special, "\\" + special)

@@ -1,4 +1,4 @@
-"""One run: a workload on a system, in a child below a guard."""
+"""One run: a workload on a system, in a child process under a guard."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from typing import Callable, Mapping
 from . import environment, guard
 from .workload import Workload, project
 
-SAMPLE = 0.1  # seconds between looks at memory
-PROGRESS = 30.0  # seconds between lines of a run that takes long
-GRACE = guard.END_TIMEOUT + 30.0  # of the guard, after the run's deadline
-TAIL = 800  # characters of what a failed run said
+SAMPLE = 0.1  # seconds between memory samples
+PROGRESS = 30.0  # seconds between progress lines of a long run
+GRACE = guard.END_TIMEOUT + 30.0  # seconds that the guard has after the run's deadline
+TAIL = 800  # characters of a failed run's output to keep
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave: figures, or why there are none."""
+    """The figures of a run, or the reason why there are none."""
 
     figures: Mapping[str, float]
     peak: float = 0.0  # MiB; 0 if memory was not sampled
@@ -35,7 +35,7 @@ class Result:
 
 
 def run(w: Workload, system: str, *, quick: bool, sampled: bool, scratch: str | None, log: Callable[[str], None]) -> Result:
-    """Runs it in a directory of its own, which is removed."""
+    """Does a run in a temporary directory."""
     folder = tempfile.mkdtemp(prefix="peers-", dir=scratch)
     try:
         return _run(w, system, quick, sampled, folder, log)
@@ -52,7 +52,7 @@ def _run(w: Workload, system: str, quick: bool, sampled: bool, folder: str, log:
 
 
 def result(outcome: guard.Outcome, said: str, complained: str, timeout: float) -> Result:
-    """What the end of a run and its output mean."""
+    """Makes a Result of a run's outcome and output."""
     if outcome.left:
         return Result({}, error=f"{outcome.left} processes of the run would not end", seconds=outcome.seconds)
     if outcome.status == "timeout":
@@ -68,9 +68,9 @@ def result(outcome: guard.Outcome, said: str, complained: str, timeout: float) -
 
 
 def guarded(spec: Mapping[str, object], log: Callable[[str], None]) -> guard.Outcome:
-    """Runs a specification below a guard.
+    """Runs a specification under a guard.
 
-    The guard has its own session: an interrupt at the terminal is for this process, which then ends the run.
+    The guard has a session of its own: Ctrl-C interrupts this process alone, which then ends the run.
     """
     timeout = float(str(spec["timeout"]))
     begun = time.monotonic()
@@ -90,7 +90,7 @@ def guarded(spec: Mapping[str, object], log: Callable[[str], None]) -> guard.Out
         p.wait(GRACE)
     finally:
         with contextlib.suppress(OSError):
-            p.stdin.close()  # an interrupted guard ends the run
+            p.stdin.close()  # the guard ends the run when its input closes
         with contextlib.suppress(subprocess.TimeoutExpired):
             p.wait(GRACE)
         p.stdout.close()

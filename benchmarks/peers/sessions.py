@@ -1,6 +1,6 @@
-"""How each system is started in the child, with the same CPUs, and ended.
+"""Starts each system in the child process, with the same CPUs, and ends it.
 
-Ray and Mobula have the same names for the same things: what both can run is written once, for a module that is either.
+Mobula has Ray's names, so a workload for both is written once and gets the module, ray or mobula.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping
 GIB = 1 << 30
 MIB = 1 << 20
 CPUS = 2
-STORE = 4 * GIB  # of the small operations: more than any of them needs
+STORE = 4 * GIB  # size of the store for small operations, which need less
 
 Api = Callable[..., ContextManager[Any]]
 
 
 @contextlib.contextmanager
 def mobula(store: int = STORE, memory_limit: int = 0) -> Iterator[Any]:
-    """The module, connected to a node of its own; memory_limit is of all processes and the store together, 0 for none."""
+    """Yields module mobula, connected to a node of its own. memory_limit: bytes of all processes and the store together; 0: none."""
     import mobula as module
 
     with module.init(num_cpus=CPUS, object_store_memory=store, settings={"memory-limit": memory_limit}):
@@ -30,7 +30,7 @@ def mobula(store: int = STORE, memory_limit: int = 0) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def ray(store: int = STORE) -> Iterator[Any]:
-    """The module, connected to a cluster of one node."""
+    """Yields module ray, connected to a cluster of one node."""
     import ray as module
 
     module.init(num_cpus=CPUS, object_store_memory=store, include_dashboard=False, log_to_driver=False,
@@ -43,11 +43,11 @@ def ray(store: int = STORE) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def dask(memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]:
-    """A client of a local cluster, a process with one thread for each CPU; memory_limit is of all together, 0 for none."""
+    """Yields a client of a local cluster with one single-threaded process per CPU. memory_limit: bytes of all together; 0: none."""
     import dask as module
     from distributed import Client, LocalCluster
 
-    module.config.set({"distributed.admin.tick.limit": "60s", **config})  # for good: workers are started with it
+    module.config.set({"distributed.admin.tick.limit": "60s", **config})  # not undone: workers are started with it
     with LocalCluster(n_workers=CPUS, threads_per_worker=1, processes=True, memory_limit=memory_limit // CPUS,
                       dashboard_address=":0", host="127.0.0.1", silence_logs=logging.CRITICAL,
                       local_directory=tempfile.gettempdir()) as cluster, Client(cluster) as client:
@@ -56,7 +56,7 @@ def dask(memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]
 
 @contextlib.contextmanager
 def dask_on_mobula(store: int, memory_limit: int = 0, config: Mapping[str, Any] = {}) -> Iterator[Any]:
-    """Dask's collections are computed by Mobula; gives the function that computes graphs."""
+    """Makes Mobula compute Dask's collections, and yields the function that computes graphs."""
     import dask as module
     from mobula.dask import get
 
@@ -66,7 +66,7 @@ def dask_on_mobula(store: int, memory_limit: int = 0, config: Mapping[str, Any] 
 
 @contextlib.contextmanager
 def dask_on_ray(store: int, config: Mapping[str, Any] = {}) -> Iterator[Any]:
-    """Dask's collections are computed by Ray; gives the function that computes graphs."""
+    """Makes Ray compute Dask's collections, and yields the function that computes graphs."""
     import dask as module
 
     with ray(store):

@@ -1,4 +1,4 @@
-"""The figures as a table, or as a JSON object a row."""
+"""Formats the figures as a table, or as one JSON object per row."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ HEAD = ("workload", "metric", "system", "median", "range", "runs", "ours is bett
 
 
 def number(x: float) -> str:
-    """Three digits that count."""
+    """A number with three significant digits."""
     if abs(x) >= 999.5:
         return f"{float(f'{x:.3g}'):,.0f}"
     return f"{x:.3g}"
 
 
 def text(comparisons: Sequence[Comparison]) -> str:
-    """Rows below their heads; what repeats is left out. Below them, why runs failed."""
+    """The table, without repeated cells, and below it the errors of failed runs."""
     lines = [HEAD, *(cells(c) for c in comparisons)]
     for i in range(len(lines) - 1, 1, -1):
         same = lines[i][0] == lines[i - 1][0]
@@ -38,7 +38,7 @@ def text(comparisons: Sequence[Comparison]) -> str:
 
 
 def cells(c: Comparison) -> tuple[str, ...]:
-    """A row below HEAD."""
+    """The cells of a row, in the order of HEAD."""
     r = c.row
     of = f"{len(r.samples)} of {len(r.samples) + len(r.errors)}" if r.errors else str(len(r.samples))
     unit = f" {r.metric.unit}" if r.metric.unit else ""
@@ -56,7 +56,7 @@ def cells(c: Comparison) -> tuple[str, ...]:
 
 
 def lines(comparisons: Sequence[Comparison]) -> str:
-    """A JSON object a row."""
+    """One JSON object per row."""
     return "\n".join(json.dumps(_object(c)) for c in comparisons)
 
 

@@ -1,7 +1,7 @@
-"""What a file in workloads/ declares: WORKLOADS, a list of Workload.
+"""The types that a file in workloads/ uses to declare WORKLOADS, a list of Workload.
 
-A workload's implementations do the same work, check its result, and give its figures. They are called in a child process whose
-Python has the system's packages: so only their bodies import more than the standard library.
+A workload's implementations do the same work, check its result, and return its figures. They run in a child process whose
+Python has the system's packages, so only their bodies import more than the standard library.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Implementation = Callable[[Params], Mapping[str, float]]
 OURS = "mobula"
 PEAK = "peak memory"  # the metric of runs whose memory is sampled
 
-# The order is that of the table.
+# In the order of the table.
 FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_many", "actor_create",
          "many_clients", "put_small", "get_small", "put_large", "get_large", "get_refs", "wait_1000", "cold_start", "idle_memory", "broadcast",
          "dask_tasks", "set_index", "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align", "session_of_eight")
@@ -24,16 +24,16 @@ FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync",
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure of a workload."""
+    """A figure of a workload."""
 
     name: str
     unit: str
     more_is_better: bool = False
-    wants: Mapping[str, float] = field(default_factory=dict)  # by system: how many times better than it we want to be
-    at_most: float | None = None  # what we want to stay below
+    wants: Mapping[str, float] = field(default_factory=dict)  # targets by system: how many times better Mobula should be
+    at_most: float | None = None  # target: the largest acceptable figure
 
     def better(self, ours: float, theirs: float) -> float:
-        """How many times better our figure is."""
+        """How many times better Mobula's figure is."""
         good, bad = (ours, theirs) if self.more_is_better else (theirs, ours)
         return good / bad if bad else float("inf")
 
@@ -43,18 +43,18 @@ class Workload:
     name: str
     what: str
     metrics: tuple[Metric, ...]
-    systems: Mapping[str, Implementation]  # by name: the project's, alone or with "-" and a variant; a peer may have no such thing
+    systems: Mapping[str, Implementation]  # by name, PROJECT or PROJECT-VARIANT; not every project has every workload
     full: Params = field(default_factory=dict)
-    quick: Params = field(default_factory=dict)  # what differs in a quick run, which only shows that it works
-    peak: Metric | None = None  # its memory is sampled, in runs of their own
-    timeout: float = 300.0  # seconds of one run
+    quick: Params = field(default_factory=dict)  # parameters that differ in a quick run, which only shows that the workload works
+    peak: Metric | None = None  # the metric of memory, which is sampled in separate runs
+    timeout: float = 300.0  # seconds for one run
 
 
 def project(system: str) -> str:
-    """The project whose environment a system runs in."""
+    """The project in whose environment a system runs."""
     return system.partition("-")[0]
 
 
 def load(files: tuple[str, ...] = FILES) -> list[Workload]:
-    """The workloads of those files, in order."""
+    """The workloads of the files, in order."""
     return [w for f in files for w in importlib.import_module(f"{__package__}.workloads.{f}").WORKLOADS]

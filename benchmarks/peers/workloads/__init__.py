@@ -1,1 +1,1 @@
-"""A file each: the same work on each system."""
+"""The workloads, one per file: the same work on each system."""

@@ -1,4 +1,4 @@
-"""Calls of one actor, all at once, then waited for together: it runs them one by one, in threads, or as coroutines."""
+"""Calls of one actor, submitted all at once and then awaited together. The actor runs them one by one, in threads, or as coroutines."""
 
 from __future__ import annotations
 

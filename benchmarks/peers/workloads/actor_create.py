@@ -1,4 +1,4 @@
-"""Actors made all at once, until each has answered a call. On Ray and Mobula each is a process; on Dask an object in a worker."""
+"""Makes actors all at once, until each has answered a call. On Ray and Mobula each is a process, on Dask an object in a worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nothing() -> None:
 def _run(session: sessions.Api, p: Params) -> Mapping[str, float]:
     with session() as api:
         task, cls = api.remote(nothing), api.remote(Actor)
-        api.get([task.remote() for _ in range(WARM)])  # the node has its workers
+        api.get([task.remote() for _ in range(WARM)])  # starts the node's workers
         actors: list[Any] = []
 
         def create() -> None:

@@ -1,4 +1,4 @@
-"""Calls of several actors, all at once: by one driver, or by as many tasks; with nothing, or with the reference to a value."""
+"""Calls of several actors, all at once: by one driver or by as many tasks, without arguments or with a reference to a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An empty call of an actor, waited for, one after another."""
+"""Empty calls of an actor, each awaited before the next."""
 
 from __future__ import annotations
 

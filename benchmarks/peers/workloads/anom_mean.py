@@ -1,4 +1,4 @@
-"""The mean anomaly of a climatology: each step less the mean of its day of the cycle, which needs all steps of that day."""
+"""The mean anomaly of a climatology: each step minus the mean of its day of the cycle, which needs all steps of that day."""
 
 from __future__ import annotations
 

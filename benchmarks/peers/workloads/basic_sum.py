@@ -1,4 +1,4 @@
-"""The sum of an array along rows that are cut into very many thin blocks: roots are reduced as soon as enough are there."""
+"""The sum of an array of very many thin blocks along its rows. Root tasks' results can be reduced as soon as a few are there."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An array of 1 GiB, made by the driver and passed to 100 tasks that sum it each.
+"""The driver makes an array of 1 GiB and passes it to 100 tasks, each of which sums it.
 
-Plain, and by tasks that also hold the GIL for a while. The time is from before the array is made to the last sum.
+A variant has tasks that also hold the GIL for a while. The time is from before the array is made to the last sum.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def total(array: Any, i: int) -> float:
 
 
 def picked_total(array: Any, i: int) -> float:
-    """The sum, after picks in a loop of Python, which holds the GIL."""
+    """The sum, after a loop in Python, which holds the GIL."""
     pick, n, picked = random.Random(i), len(array), 0.0
     for _ in range(10_000):
         picked += array[pick.randrange(n)]
@@ -49,7 +49,7 @@ def _same(x: int) -> int:
 
 
 def _mobula_put(api: Any, p: Params) -> Any:
-    """Written where it will lie, so that it is there once."""
+    """Writes the array in place in the store, so that there is only one copy."""
     with api.create(p["bytes"] // 8) as buffer:
         _fill(buffer.array)
         return buffer.put()

@@ -1,4 +1,4 @@
-"""Tasks in a chain: each takes the reference to the last one's result, and none is waited for but the last."""
+"""A chain of tasks: each takes the reference to the result of the one before, and only the last is awaited."""
 
 from __future__ import annotations
 

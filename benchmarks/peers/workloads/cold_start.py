@@ -1,4 +1,4 @@
-"""From the start of a fresh interpreter, imports included, to the first result."""
+"""The time from the start of a fresh interpreter, imports included, to the first result."""
 
 from __future__ import annotations
 

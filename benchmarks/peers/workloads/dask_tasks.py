@@ -1,6 +1,6 @@
-"""Many trivial tasks of a Dask graph, each run singly: the graph goes to the scheduler as it is, and nothing is fused.
+"""Many trivial tasks of a Dask graph, without optimization: nothing is fused.
 
-What get does is done in its two halves: the graph is given to the scheduler, as by persist, and then the results are waited for.
+get is timed in two halves: submitting the graph, as persist does, and waiting for the results.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from .. import sessions
 from ..measure import expect
 from ..workload import Metric, Params, Workload
 
-LINKS = 10  # of a chain
-SUBMITTED = 2.0  # seconds that the driver may be busy with it
+LINKS = 10  # tasks in a chain
+SUBMITTED = 2.0  # target for the driver's time to submit, in seconds
 SINGLY = {"optimization.fuse.active": False}
 
 
@@ -23,7 +23,7 @@ def increment(x: int) -> int:
 
 
 def _independent(n: int) -> tuple[dict[Any, Any], list[Any], list[int]]:
-    """The graph, what is wanted of it, and what that is."""
+    """The graph, the wanted keys, and their expected values."""
     from dask.task_spec import Task
 
     graph = {("task", i): Task(("task", i), increment, i) for i in range(n)}
@@ -41,14 +41,14 @@ def _chains(n: int) -> tuple[dict[Any, Any], list[Any], list[int]]:
 
 
 def _time(p: Params, submit: Callable[[Any, Any], Any], results: Callable[[list[Any]], Any]) -> Mapping[str, float]:
-    """submit does not wait: it gives what stands for the results."""
+    """Times both halves. submit must not wait: it returns references or futures."""
     for n in (p["warm"], p["tasks"]):
         graph, keys, want = p["graph"](n)
         begun = time.perf_counter()
         awaited = list(submit(graph, keys))
         submitted = time.perf_counter()
         got = list(results(awaited))
-        del awaited  # get lets go of them too before it is back
+        del awaited  # get releases them too before it returns
         done = time.perf_counter()
         expect(got, want)
     return {"time": done - begun, "submitted": submitted - begun}
@@ -57,7 +57,7 @@ def _time(p: Params, submit: Callable[[Any, Any], Any], results: Callable[[list[
 def _mobula(p: Params) -> Mapping[str, float]:
     with sessions.dask_on_mobula(sessions.STORE, config=SINGLY):
         import mobula
-        from mobula.dask._get import references  # get, as it is called by persist
+        from mobula.dask._get import references  # what persist calls
 
         return _time(p, references, mobula.get)
 

@@ -1,4 +1,4 @@
-"""The mean difference of two time series of other years and lengths: partitions are aligned by their index."""
+"""The mean difference of two time series of different years and lengths, whose partitions are aligned by their index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _build(p: Params) -> tuple[Any, Any]:
 
     late, early = frame("2020-01-01", 2 * p["partitions"]), frame("2010-01-01", p["partitions"])
 
-    def check(result: Any) -> None:  # no time is in both
+    def check(result: Any) -> None:  # the two series have no time in common
         expect((len(result), bool(result.isna().all())), (p["columns"], True))
 
     return (early - late).mean(), check

@@ -1,4 +1,4 @@
-"""A matrix times its own transpose, summed: each block is wanted by many tasks, and intermediate blocks are many."""
+"""The sum of a matrix times its own transpose. Many tasks need each block, and there are many intermediate blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _build(p: Params) -> tuple[Any, Any]:
     n = p["rows"]
     a = da.random.random((n, n), chunks=(p["block"], p["block"]))
 
-    def check(result: float) -> None:  # each of n*n sums of n products of two uniform numbers, but for the diagonal
+    def check(result: float) -> None:  # n*n sums of n products of two uniform numbers; the diagonal is neglected
         expect(abs(result / (n ** 3 / 4) - 1) < 0.05, True)
 
     return (a @ a.T).sum(), check

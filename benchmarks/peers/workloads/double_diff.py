@@ -1,4 +1,4 @@
-"""The difference of two arrays, one shifted against the other: a block of the result needs four blocks of each."""
+"""The difference of two arrays, one of them shifted. A block of the result needs four blocks of each."""
 
 from __future__ import annotations
 

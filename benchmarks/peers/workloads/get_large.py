@@ -1,4 +1,4 @@
-"""A large array that the driver has put, got in another process, until its first element is read."""
+"""Another process gets a large array that the driver has put, until it has read the first element."""
 
 from __future__ import annotations
 

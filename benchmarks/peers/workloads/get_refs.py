@@ -1,4 +1,4 @@
-"""An object that holds 10,000 references, got: by the one that put what they name, or to what a task has put."""
+"""Gets an object with 10,000 references: to objects that this process has put, or to objects that a task has put."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small values that this process has put, got one after another."""
+"""Gets small values that this process has put, one after another."""
 
 from __future__ import annotations
 

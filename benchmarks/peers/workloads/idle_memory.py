@@ -1,4 +1,4 @@
-"""What all processes hold, the driver's included, once a first task has run and nothing is left to do."""
+"""The memory of all idle processes, the driver included, after a first task has run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two processes that each submit tasks, or put values, at the same time."""
+"""Two processes submit tasks, or put values, at the same time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def array() -> Any:
 
 
 class Client:
-    """Takes no CPU: the tasks that it submits do."""
+    """An actor without a CPU of its own: the tasks that it submits take them."""
 
     def __init__(self, module: str, make: Callable[[], Any]) -> None:
         self.api = importlib.import_module(module)
@@ -39,7 +39,7 @@ class Client:
         self.api.get([self.task.remote() for _ in range(n)])
 
     def puts(self, n: int) -> None:
-        """Lets each go at once. What this returns goes the way of the puts, after them: who has it knows that they are done."""
+        """Puts values and releases each at once. Its result is sent after the puts on the same connection: with it they are done."""
         for _ in range(n):
             self.api.put(self.value)
 

@@ -1,4 +1,4 @@
-"""A large array made an object, several times, each after the last one was released: first into fresh memory, then into used."""
+"""Puts a large array several times, each after the one before was released: first into fresh memory, then into used memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .. import sessions
 from ..measure import seconds
 from ..workload import Metric, Params, Workload
 
-PAUSE = 0.5  # seconds that a system has to free what was released
+PAUSE = 0.5  # seconds for a system to free a released object
 
 
 def _times(p: Params, put: Callable[[Any], Any]) -> Mapping[str, float]:

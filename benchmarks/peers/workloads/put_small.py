@@ -1,4 +1,4 @@
-"""Small values made objects, one after another, until a task has had the last one."""
+"""Puts small values one after another, until a task has got the last one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _run(session: sessions.Api, p: Params) -> Mapping[str, float]:
         kept: list[Any] = []
 
         def puts(n: int) -> None:
-            """A put that has given its reference may be on its way yet. They keep their order: when a task has had the last, all are done."""
+            """A put may still be under way when it returns. Puts keep their order, so all are done once a task has got the last one."""
             kept.extend(api.put(DATA) for _ in range(n))
             expect(api.get(task.remote(kept[-1])), len(DATA))
 

@@ -1,7 +1,8 @@
-"""Eight workloads in a row in one session, as a notebook has them: three queries of TPC-H on generated tables, a stencil by map_overlap,
-a resampling by xarray, an array written to Zarr and read again, many small delayed calls, many futures.
+"""Eight workloads in one session, as in a notebook: three TPC-H queries on generated tables, a stencil by map_overlap, a resampling by
+xarray, an array written to Zarr and read back, many small delayed calls, many futures.
 
-What one leaves behind is in the next one's peak. Times and peaks are workloads of their own: sampling slows the systems down unequally.
+Memory that one workload leaves behind counts in the peak of the next. Times and peaks are measured in separate runs, since sampling
+slows the systems down unequally.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..workload import Metric, Params, Workload
 
 SAMPLE = 0.1  # seconds
 EPOCH = "1992-01-01"
-DAYS = 2406  # of orders
+DAYS = 2406  # rows of the table orders
 SEGMENTS = ("AUTOMOBILE", "BUILDING", "FURNITURE", "HOUSEHOLD", "MACHINERY")
-LINES = 4  # of an order
-DISLIKED = 17  # every so many orders' comments are not counted by query 13
+LINES = 4  # items of one order
+DISLIKED = 17  # query 13 leaves out every so many orders by their comment
 
-# Columns by formulas of the keys, so that a check needs no join.
+# Columns follow from the keys by formulas, so that a check needs no join.
 
 
 def _orders(keys: Any, customers: int) -> Mapping[str, Any]:
@@ -147,7 +148,7 @@ def overlap(p: Params, client: Any) -> Any:
 
 
 def _laplacian(x: Any) -> Any:
-    """Of a block with its neighbours' edges, in the block's shape: map_overlap trims it."""
+    """The stencil on a block with its neighbours' edges. The result has the same shape; map_overlap trims it."""
     import numpy as np
 
     return np.pad(x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:] - 4 * x[1:-1, 1:-1], 1)
@@ -222,7 +223,7 @@ STEPS: Mapping[str, tuple[Callable[[Params, Any], Any], Callable[[Params, Any], 
 
 
 class _Peak:
-    """The most that this process and all below it hold, while it is watched."""
+    """The peak memory of this process and its descendants inside a with block."""
 
     def __init__(self) -> None:
         self.most = 0
@@ -245,7 +246,7 @@ class _Peak:
 
 
 def _session(p: Params, client: Any) -> Mapping[str, float]:
-    """The time of each, or its peak; checked when all are done, as a check takes memory too."""
+    """Runs all eight, and returns the time or the peak of each. Results are checked at the end, because checks take memory too."""
     for step, check in STEPS.values():
         small = {**p, **p["warm"]}
         check(small, step(small, client))
@@ -268,7 +269,7 @@ def _imports() -> None:
     collection.imports()
     import xarray  # noqa: F401
 
-    importlib.import_module("zarr")  # the tests' environment has none
+    importlib.import_module("zarr")  # missing in the tests' environment
 
 
 def _mobula(p: Params) -> Mapping[str, float]:

@@ -1,6 +1,6 @@
-"""A data frame of 2 GiB, generated, sorted by a random column: more than the memory budget holds.
+"""Sorts a generated data frame of 2 GiB by a random column. It is larger than the memory budget.
 
-Dask's workers share the whole budget; Mobula's processes and store have it together. Its store and Ray's have at most half of it.
+Dask's workers share the whole budget, and so do Mobula's processes and store. Mobula's and Ray's stores have at most half of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BATCHES: Mapping[str, Any] = {"batch_format": "pandas", "batch_size": None}  # w
 
 
 def _rows(p: Params) -> int:
-    """Of a partition."""
+    """Rows per partition."""
     return int(p["bytes"]) // ROW // int(p["partitions"])
 
 
@@ -31,7 +31,7 @@ def made(i: int, rows: int) -> Any:
 
 
 def summary(frame: Any) -> Any:
-    """Of a sorted partition: rows, whether they are in order, first and last key."""
+    """A sorted partition's number of rows, whether they are in order, and the first and last key."""
     import pandas as pd
 
     n = len(frame)

@@ -1,4 +1,4 @@
-"""Empty tasks, submitted all at once, then waited for together."""
+"""Empty tasks, submitted all at once and then awaited together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _dask(p: Params) -> Mapping[str, float]:
         return {"rate": p["tasks"] / seconds(lambda: client.gather(client.map(_ignore, range(p["tasks"]), pure=False)))}
 
 
-def _ignore(_: int) -> None:  # Dask maps over something
+def _ignore(_: int) -> None:  # Dask's map needs an iterable
     pass
 
 

@@ -1,4 +1,4 @@
-"""An empty task, submitted and waited for, one after another."""
+"""Empty tasks, each submitted and awaited before the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Very many empty tasks: how long the driver is busy with submitting, and how long all takes."""
+"""Very many empty tasks: the driver's time to submit them, and the time until all are done."""
 
 from __future__ import annotations
 

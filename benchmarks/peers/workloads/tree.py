@@ -1,4 +1,4 @@
-"""Tasks in a binary tree: leaves give 1, all others the sum of two."""
+"""A binary tree of tasks: leaves return 1, all others the sum of two."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _dask(p: Params) -> Mapping[str, float]:
         graph[key] = Task(key, add, TaskRef(x), TaskRef(y))
         return key
 
-    def tree() -> None:  # as one graph: submitted singly it takes longer still
+    def tree() -> None:  # as one graph: it is even slower if tasks are submitted one by one
         root = _reduced([leaf(i) for i in range(p["leaves"])], inner)
         expect(client.get(graph, root), p["leaves"])
 

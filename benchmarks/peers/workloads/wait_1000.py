@@ -1,4 +1,4 @@
-"""Tasks, then a wait for one of their results after another, in the order in which they come."""
+"""Submits tasks, then waits for their results one by one, in the order in which they come."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _run(session: sessions.Api, p: Params) -> Mapping[str, float]:
 
         def each() -> None:
             rest = [task.remote() for _ in range(p["refs"])]
-            fetch = True  # the first wait has all of them fetched: to ask again with every other would only cost Ray time
+            fetch = True  # the first wait fetches all of them; doing so in every wait would only cost Ray time
             while rest:
                 ready, rest = api.wait(rest, fetch_local=fetch)
                 fetch = False
@@ -40,7 +40,7 @@ def _dask(p: Params) -> Mapping[str, float]:
 
         def each() -> None:
             rest = [client.submit(one, pure=False) for _ in range(p["refs"])]
-            while rest:  # a wait gives all that are there
+            while rest:  # a wait returns all results that are ready
                 ready, rest = wait(rest, return_when="FIRST_COMPLETED")
                 came.extend(ready)
 
