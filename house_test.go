@@ -163,7 +163,7 @@ func TestTheArchitectureIsTrue(t *testing.T) {
 	for _, p := range parts.Rows {
 		kinds[p.Kind] = regexp.MustCompile(`[0-9]+$`).ReplaceAllString(p.Path[strings.Index(p.Path, "/")+1:], "")
 	}
-	for _, kind := range []string{"gcs", "directory", "driver", "objectstore", "spiller", "scheduler", "memmon", "owner", "worker"} {
+	for _, kind := range []string{"gcs", "jobs", "directory", "driver", "objectstore", "spiller", "scheduler", "memmon", "owner", "worker"} {
 		if kinds[kind] == "" {
 			t.Errorf("no %s in the tree %v", kind, slices.Collect(maps.Values(kinds)))
 		}

@@ -22,7 +22,7 @@ func (n *Node) StoreStats(ctx context.Context) (objectstore.Stats, error) { retu
 // left out. It waits for the owners' mailboxes.
 func (n *Node) OwnerStats(ctx context.Context) ([]OwnerStats, error) {
 	var all []OwnerStats
-	for _, o := range n.jobs.all() {
+	for _, o := range n.owners.all() {
 		answer := make(chan OwnerStats, 1)
 		ask := inspect.Question{Ask: func(c *owner.Core) { answer <- OwnerStats{c.Counters(), c.Gauges()} }}
 		if err := o.ref.Send(ctx, ask); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/link"
+	"mobula/internal/node/jobs"
 	"mobula/internal/node/outlet"
 	"mobula/internal/state"
 	"mobula/wire"
@@ -62,15 +63,26 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 	}
 	defer got.Release()
 	old := n.clients.get(c.ID())
-	n.mu.Lock()
-	n.returns[old.job] = 1 // it is back
-	n.mu.Unlock()
+	back := makeSession(old.id, old.role, old.job, old.pid) // of the same client, again
+	back.nth, back.Outlet = 1, old.Outlet
+	defer back.finish()
+	n.jobs.ref.Deliver(jobs.Gone{Client: old.id})
+	if err := n.join(back); err != nil {
+		t.Fatal(err)
+	}
+	stepped := func() { // what was said before has been
+		t.Helper()
+		if err := n.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Guest{Ask: a} }); err != nil {
+			t.Fatal(err)
+		}
+	}
 	n.doMember(old, old.ref, dropPins)
+	stepped()
 	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned == 0 {
 		t.Errorf("the old session's end took the new one's pins: %+v, %v", s, err)
 	}
-	back := &session{id: c.ID(), role: wire.RoleDriver, job: old.job, nth: 1}
-	n.doMember(back, old.ref, dropPins)
+	n.doMember(back, back.ref, dropPins)
+	stepped()
 	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned != 0 {
 		t.Errorf("the last session's end leaves pins: %+v, %v", s, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/actor"
 	"mobula/wire"
@@ -34,7 +35,7 @@ func (n *Node) buildDirectory(start actors.Start) (actors.Core[directory.Event, 
 		return core, nil, nil
 	}
 	var jobs []ids.JobID
-	for _, o := range n.jobs.all() {
+	for _, o := range n.owners.all() {
 		jobs = append(jobs, o.job)
 	}
 	return core, []directory.Event{directory.Rebuild{Jobs: jobs}}, nil
@@ -92,8 +93,8 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 	case directory.NameHeld:
 		out = owner.NameHeld(m)
 	case directory.Place:
-		if s := n.clients.get(m.Worker); s != nil {
-			n.introduce(s, job) // it will speak to it
+		if m.Worker != 0 { // it will speak to it
+			_ = n.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Guest{Ask: a, Client: m.Worker, Job: job} }) // else the node ends
 		}
 		out = owner.ActorAt(m)
 	case directory.Sought:
@@ -101,7 +102,7 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 	case directory.Restate:
 		out = owner.Restate{}
 	}
-	n.jobs.post(job, owner.FromRegistry{Msg: out})
+	n.owners.post(job, owner.FromRegistry{Msg: out})
 }
 
 // doDirectory carries out one effect.

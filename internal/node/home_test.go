@@ -11,6 +11,7 @@ import (
 	"mobula/internal/home"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 )
 
 // keptDir is a directory that only its user may enter, with one for the store.
@@ -69,7 +70,7 @@ func TestNoLifeGivesOutTheIDsOfAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := n.newJob()
+		j, err := n.newJob(false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func TestNoLifeGivesOutTheIDsOfAnother(t *testing.T) {
 		} else {
 			job, client, lease, worker, epoch = j, uint64(s.id), l, w, e
 		}
-		n.jobEnded(j)
+		n.jobs.ref.Deliver(jobs.Over{Job: j})
 		if err := n.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}

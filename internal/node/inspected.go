@@ -37,7 +37,7 @@ func (v inspected) Outline(out *metrics.Snapshot) {
 }
 
 func (v inspected) Owners() []*inspect.Owner {
-	all := v.n.jobs.all()
+	all := v.n.owners.all()
 	out := make([]*inspect.Owner, len(all))
 	for i, o := range all {
 		out[i] = o.shown
@@ -46,7 +46,7 @@ func (v inspected) Owners() []*inspect.Owner {
 }
 
 func (v inspected) Owner(job ids.JobID) *inspect.Owner {
-	if o := v.n.jobs.get(job); o != nil {
+	if o := v.n.owners.get(job); o != nil {
 		return o.shown
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
-	"mobula/raylet/pool"
 	"mobula/wire"
 )
 
@@ -82,7 +81,7 @@ func (n *Node) sweepJobDirs() {
 	}
 	for _, e := range entries {
 		job, err := ids.ParseNumber[ids.JobID](e.Name())
-		if err != nil || !e.IsDir() || n.jobs.get(job) != nil {
+		if err != nil || !e.IsDir() || n.owners.get(job) != nil {
 			continue
 		}
 		if err := os.RemoveAll(n.jobDir(job)); err != nil {
@@ -130,29 +129,3 @@ func startOf(pid int32) uint64 {
 // returnGrace is how long the owner of a job waits for its driver after the node's restart:
 // as long as the driver looks for the node.
 const returnGrace = rejoinTimeout + 5*time.Second
-
-// recall lets a restored job's owner go on when its driver is back; at the latest, without it, when the
-// driver's process is gone or has not come in time. The raylet knows the job before: it refuses workers to a job that
-// it does not know.
-func (n *Node) recall(o *ownerActor) error {
-	f, ok, _ := n.driverOf(o.job) // one that cannot be read has been set aside
-	if ok {
-		p := program{args: f.Args, said: f.Said, others: f.Others, functions: f.Functions, namespace: f.Namespace, environ: wire.UnpackEnviron(f.Environ)}
-		if p.hold(f.Exe) == nil {
-			n.setProgram(o.job, p)
-		}
-	}
-	if err := n.startJob(pool.JobStarted{Job: o.job, Programs: n.programOf(o.job).languages()}); err != nil {
-		return err
-	}
-	n.work.Go(func() {
-		if ok && f.alive() {
-			pidfd.Await(n.life, int(f.PID), returnGrace)
-		}
-		if n.life.Err() == nil && o.waits.Load() {
-			o.orphan.Store(true)
-			o.resume()
-		}
-	})
-	return nil
-}

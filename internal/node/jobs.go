@@ -3,190 +3,290 @@ package node
 import (
 	"context"
 	"errors"
-	"path/filepath"
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"mobula/gcs/directory"
+	"mobula/actors"
 	"mobula/internal/errs"
-	"mobula/internal/home"
 	"mobula/internal/ids"
-	"mobula/internal/release"
+	"mobula/internal/node/jobs"
 	"mobula/objectstore"
+	"mobula/raylet/memmon"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/wire"
 )
 
-// newJob starts the owner of a new job.
-func (n *Node) newJob() (ids.JobID, error) {
-	number, err := n.home.Next(home.Jobs)
-	if err != nil {
-		return 0, err
-	}
-	job := ids.JobID(number)
-	o, err := n.startOwner(job)
-	if err != nil {
-		return 0, err
-	}
-	n.addOwner(o)
-	return job, nil
+// jobShell is the shell of the core of jobs. What it has outlives cores.
+type jobShell struct {
+	n       *Node
+	ref     *actors.Ref[jobs.Event]
+	asks    asks
+	returns atomic.Int64 // of drivers, counted
+
+	mu      sync.Mutex
+	coming  map[ids.JobID]*ownerActor // guarded by mu: owners that the table is to have
+	members map[ids.ClientID]*session // guarded by mu: let in, and not gone
+	started []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
+	found   []jobs.Found              // guarded by mu: by the store, before settled
+	settled bool                      // guarded by mu: no job of an earlier life comes back any more
+	ended   map[ids.JobID]*ownerActor // of the component's goroutine: removed, and not yet cleaned up
 }
 
-// addOwner makes an owner known, before its job is to anybody.
-func (n *Node) addOwner(o *ownerActor) {
-	n.jobs.put(o)
-	n.toDirectory(directory.JobBegan{Job: o.job})
+// startJobs adds the core of jobs to the tree. Everything that knows of a job comes after it, and ends before.
+func (n *Node) startJobs() (err error) {
+	j := &n.jobs
+	j.n, j.members = n, make(map[ids.ClientID]*session)
+	j.coming, j.ended = make(map[ids.JobID]*ownerActor), make(map[ids.JobID]*ownerActor)
+	j.ref, err = actors.Spawn(n.sys, actors.Spec[jobs.Event, jobs.Effect]{
+		Kind: "jobs", Name: "jobs",
+		New:      j.build,
+		Do:       j.do,
+		OnPoison: func(_ *actors.Ref[jobs.Event], ev jobs.Event, err error) { j.asks.end(jobs.AskOf(ev), err) },
+		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+	})
+	return err
 }
 
-// restoreJobs starts the owners of the jobs that an earlier life of the node left.
-func (n *Node) restoreJobs() error {
-	var restored []*ownerActor
-	for _, job := range loggedJobs(n.dir) {
-		_, _, err := n.driverOf(job)
-		var o *ownerActor
-		if err == nil {
-			o, err = n.startOwner(job)
+// build makes the core. One that follows another is told what there is.
+func (j *jobShell) build(start actors.Start) (actors.Core[jobs.Event, jobs.Effect], []jobs.Event, error) {
+	core := jobs.New(j.n.cfg.Name)
+	if start.Restart == 0 {
+		return core, nil, nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	r := jobs.Rebuild{Asked: j.asks.unanswered(), Found: slices.Clone(j.found), Settled: j.settled}
+	for _, o := range j.n.owners.all() {
+		started := slices.ContainsFunc(j.started, func(s pool.JobStarted) bool { return s.Job == o.job })
+		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Here: o.here, Started: started})
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.members)) {
+		r.Clients = append(r.Clients, j.members[id].client())
+	}
+	return core, []jobs.Event{r}, nil
+}
+
+// ask has the core step on an event, and waits for its answer.
+func (j *jobShell) ask(s *session, with func(jobs.Ask) jobs.Event) error {
+	return j.await(j.send(s, with))
+}
+
+// send is ask that does not wait.
+func (j *jobShell) send(s *session, with func(jobs.Ask) jobs.Event) *question {
+	q := j.asks.add(s, with)
+	if err := j.ref.SendRun(j.n.life, q.ev); err != nil {
+		j.asks.end(jobs.AskOf(q.ev), err)
+	}
+	return q
+}
+
+func (j *jobShell) await(q *question) error {
+	select {
+	case <-q.done:
+	case <-j.ref.Done(): // nobody answers any more
+		j.asks.end(jobs.AskOf(q.ev), errs.New(errs.CodeComponentFailed, "the component of jobs has ended"))
+		<-q.done
+	}
+	return q.err
+}
+
+// do carries out one effect.
+func (j *jobShell) do(self *actors.Ref[jobs.Event], e jobs.Effect) {
+	n := j.n
+	switch e := e.(type) {
+	case jobs.Answer:
+		j.asks.end(e.Ask, asError(e.Err))
+	case jobs.Own:
+		j.own(e)
+	case jobs.LetIn:
+		j.letIn(self, e)
+	case jobs.Introduce:
+		j.member(e.Client).meet(e.Job)
+		n.owners.post(e.Job, e.ClientJoined)
+	case jobs.TellGone:
+		j.forget(e.Client)
+		for _, job := range e.Jobs {
+			n.owners.post(job, owner.ClientGone{Client: e.Client, Err: e.Err})
 		}
-		if err != nil && isDamage(err) {
-			if err = n.setAside(job, err); err == nil {
-				continue
-			}
-		}
-		if err != nil {
-			return err
-		}
-		n.addOwner(o)
-		restored = append(restored, o)
-	}
-	for _, o := range restored { // all are there before one goes on, and asks for another's actor
-		if err := n.recall(o); err != nil {
-			return err
-		}
-	}
-	if n.gcs.kept {
-		n.toDirectory(directory.Reconcile{})
-	}
-	for _, job := range n.jobs.unowned() {
-		n.toStore(objectstore.DropJob{Job: job})
-	}
-	n.sweepJobDirs()
-	return nil
-}
-
-// startJob tells the raylet of a job, and remembers it for the raylet's next core.
-func (n *Node) startJob(ev pool.JobStarted) error {
-	n.mu.Lock()
-	known := slices.ContainsFunc(n.started, func(j pool.JobStarted) bool { return j.Job == ev.Job })
-	n.mu.Unlock()
-	if known {
-		return nil // it was restored, and its driver is back
-	}
-	var err error
-	if ev.System, err = n.startExecutor(ev.Job, n.systemFunction); err != nil {
-		return err
-	}
-	n.mu.Lock()
-	n.started = append(n.started, ev)
-	n.mu.Unlock()
-	return n.raylet.Post(ev)
-}
-
-func (n *Node) startedJobs() []pool.JobStarted {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return slices.Clone(n.started)
-}
-
-func (n *Node) forgetJob(job ids.JobID) {
-	n.mu.Lock()
-	n.started = slices.DeleteFunc(n.started, func(j pool.JobStarted) bool { return j.Job == job })
-	delete(n.returns, job)
-	n.mu.Unlock()
-	n.dropProgram(job)
-}
-
-// loggedJobs are the jobs that have a log in the node's directory.
-func loggedJobs(dir string) []ids.JobID { return numbered(filepath.Join(dir, "owner")) }
-
-// sayOver tells drivers of a job that it is over: one that came back too late would wait for
-// answers.
-func (n *Node) sayOver(job ids.JobID) {
-	for _, s := range n.clients.all() {
-		if s.job == job && s.role == wire.RoleDriver {
-			s.Push(n.jobOver(job))
-			s.Flush()
-		}
+	case jobs.WorkerGone:
+		n.raylet.Deliver(pool.Disconnected{Client: e.Client})
+		n.monitor.Deliver(memmon.WorkerGone{Worker: e.Client})
+	case jobs.ForgetDriver:
+		n.forgetDriver(e.Job)
+	case jobs.Dismiss:
+		n.leave(j.member(e.Client), e.Err)
+	case jobs.Expel:
+		n.clients.send(e.Client, &wire.Bye{Err: e.Err})
+		j.member(e.Client).Close()
+	case jobs.TellOver:
+		n.clients.send(e.Client, &wire.Bye{Err: e.Err})
+	case jobs.Resume:
+		n.owners.resume(e.Job, e.Orphan)
+	case jobs.StartJob:
+		j.asks.end(e.Ask, j.start(e.JobStarted))
+	case jobs.Remove:
+		j.remove(e.Job)
+	case jobs.EndProcesses:
+		n.procs.EndJob(e.Job)
+	case jobs.CleanUp:
+		j.cleanUp(e)
+	case jobs.Settled:
+		j.settle()
+	case jobs.ToOwner:
+		n.owners.post(e.Job, e.Ev)
+	case jobs.ToRaylet:
+		n.raylet.Deliver(e.Ev)
+	case jobs.ToStore:
+		n.toStore(e.Ev)
+	case jobs.ToDirectory:
+		n.toDirectory(e.Ev)
+	default:
+		panic(errs.New(errs.CodeInvalid, "the core of jobs asks for a %T, which nobody does", e)) // a fault of the program
 	}
 }
 
-func (n *Node) jobOver(job ids.JobID) *wire.Bye {
-	return &wire.Bye{Err: errs.New(errs.CodeOwnerDied, "job %v has ended: its driver was gone%s", job, n.whyCut(job))}
+// begin makes an owner known, before its job is to anybody.
+func (j *jobShell) begin(o *ownerActor, with func(jobs.Ask) jobs.Event) error {
+	j.mu.Lock()
+	j.coming[o.job] = o
+	j.mu.Unlock()
+	return j.ask(nil, with)
 }
 
-// jobEnded clears up after a job, of which its owner says that nothing is left.
-func (n *Node) jobEnded(job ids.JobID) {
-	o := n.jobs.remove(job)
+func (j *jobShell) own(e jobs.Own) {
+	j.mu.Lock()
+	o := j.coming[e.Job]
+	delete(j.coming, e.Job)
+	j.mu.Unlock()
+	if o == nil {
+		return // it is there
+	}
+	if e.First != nil {
+		o.ref.Deliver(e.First)
+	}
+	j.n.owners.put(o)
+}
+
+// letIn makes a client a part of the node.
+func (j *jobShell) letIn(self *actors.Ref[jobs.Event], e jobs.LetIn) {
+	s := j.asks.session(e.Ask)
+	if s == nil {
+		return // it was answered before
+	}
+	if s.job != e.Job { // a worker, whose job the pool knew
+		s.job, s.root = e.Job, ids.RootTask(e.Job, uint64(e.Client))
+	}
+	j.mu.Lock()
+	done := j.members[s.id] == s
+	j.members[s.id] = s
+	j.mu.Unlock()
+	if done {
+		return // for the core before
+	}
+	if err := j.n.startMember(s); err != nil {
+		j.asks.end(e.Ask, err)
+		self.Deliver(jobs.Gone{Client: s.id, Nth: s.nth, Err: errs.From(err)})
+		return
+	}
+	j.n.clients.add(s)
+	j.n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid, Job: s.job})
+}
+
+// member is a client that was let in.
+func (j *jobShell) member(id ids.ClientID) *session {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.members[id]
+}
+
+func (j *jobShell) forget(id ids.ClientID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.members, id)
+}
+
+// start tells the raylet of a job, and remembers it for the raylet's next core.
+func (j *jobShell) start(ev pool.JobStarted) error {
+	j.mu.Lock()
+	j.started = append(j.started, ev)
+	j.mu.Unlock()
+	return j.n.raylet.Post(ev)
+}
+
+// startedJobs are the jobs as the raylet was told.
+func (j *jobShell) startedJobs() []pool.JobStarted {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.started)
+}
+
+func (j *jobShell) hasStarted(job ids.JobID) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.ContainsFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })
+}
+
+// inventory takes what the store has found of a job whose owner is not there.
+func (j *jobShell) inventory(inv objectstore.Inventory) {
+	f := jobs.Found{Inventory: inv}
+	j.mu.Lock()
+	if !j.settled {
+		j.found = append(j.found, f)
+	}
+	j.mu.Unlock()
+	j.ref.Deliver(f)
+}
+
+func (j *jobShell) settle() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.settled, j.found = true, nil
+}
+
+// remove takes a job that is over out of the tables.
+func (j *jobShell) remove(job ids.JobID) {
+	if o := j.n.owners.remove(job); o != nil {
+		j.ended[job] = o
+	}
+	j.mu.Lock()
+	j.started = slices.DeleteFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })
+	j.mu.Unlock()
+	j.n.dropProgram(job)
+}
+
+// cleanUp ends what is left of a job that was removed, beside everything else: its owner has called this, and cannot wait for its own end.
+func (j *jobShell) cleanUp(e jobs.CleanUp) {
+	o := j.ended[e.Job]
 	if o == nil {
 		return
 	}
-	n.forgetJob(job)
-	n.sayOver(job)
-	n.raylet.Deliver(pool.JobEnded{Job: job})
-	n.procs.EndJob(job)
-	n.toStore(objectstore.DropJob{Job: job})
-	n.toDirectory(directory.JobEnded{Job: job})
-	for _, other := range n.jobs.all() {
-		other.ref.Deliver(owner.FromOwner{Job: job, Msg: owner.JobGone{}})
-	}
-	n.mu.Lock()
-	locals := n.locals[job]
-	delete(n.locals, job)
-	n.mu.Unlock()
-	n.work.Go(func() { // the owner itself calls, and cannot wait for its own end
+	delete(j.ended, e.Job)
+	n := j.n
+	n.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), n.cfg.CloseTimeout)
 		defer cancel()
-		n.closeLocals(ctx, locals)
+		n.closeLocals(ctx, n.takeLocals(e.Job))
 		if err := o.ref.Stop(ctx); err != nil {
-			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", job, "err", err)
+			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", e.Job, "err", err)
 		}
-		if err := errors.Join(o.log.Remove(), n.dropDriver(job), n.mapped.drop(job)); err != nil {
-			n.cfg.Logger.Warn("what was kept of an ended job could not be removed", "job", job, "err", err)
+		err := errors.Join(o.log.Remove(), n.dropDriver(e.Job))
+		if e.Unmap {
+			err = errors.Join(err, n.mapped.drop(e.Job))
+		}
+		if err != nil {
+			n.cfg.Logger.Warn("what was kept of an ended job could not be removed", "job", e.Job, "err", err)
 		}
 	})
 }
 
-// newDriver makes the session of a driver, and its job. The session's number comes first: a job is there only for somebody.
-func (n *Node) newDriver(pid int32) (*session, error) {
-	id, err := n.home.Next(home.Clients)
-	if err != nil {
-		return nil, err
+// asError is an answer as an error.
+func asError(err *errs.Error) error {
+	if err == nil {
+		return nil
 	}
-	job, err := n.newJob()
-	if err != nil {
-		return nil, err
-	}
-	return n.sessionOf(ids.ClientID(id), wire.RoleDriver, job, pid), nil
-}
-
-func (n *Node) newSession(role wire.Role, job ids.JobID, pid int32) (*session, error) {
-	id, err := n.home.Next(home.Clients)
-	if err != nil {
-		return nil, err
-	}
-	return n.sessionOf(ids.ClientID(id), role, job, pid), nil
-}
-
-func (n *Node) sessionOf(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
-	s := makeSession(id, role, job, pid)
-	s.faults = n.faultsOf(s)
-	return s
-}
-
-func (n *Node) welcomeFor(s *session, namespace string) *wire.Welcome {
-	return &wire.Welcome{
-		Version: wire.Version, Client: s.id, Node: n.cfg.Name, Job: s.job, Root: s.root,
-		SegmentSize: n.cfg.StoreBytes, InlineMax: uint32(n.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, n.cfg.CPUs)),
-		TraceMillionths: n.cfg.traceMillionths(), JobDir: n.jobDir(s.job), Release: release.Version,
-		Clock: n.clock.Offset(),
-	}
+	return err
 }

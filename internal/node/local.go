@@ -41,7 +41,7 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	if namespace == "" {
 		namespace = n.cfg.Namespace
 	}
-	s, err := n.newDriver(int32(os.Getpid()))
+	s, err := n.newDriver(int32(os.Getpid()), true)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,6 @@ func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Progra
 	out := &outlet.Local{}
 	s.Outlet = out
 	w := n.welcomeFor(s, namespace)
-	n.memoryOf(s.job).drive()
 	c := n.newClient(client.Config{Port: &localPort{n, s}, Welcome: w, Sample: sampler(w, n.cfg.Logger), Lender: &n.lender})
 	out.Deliver = c.Deliver
 	if err := n.join(s); err != nil {
@@ -103,4 +102,13 @@ func (n *Node) startExecutor(job ids.JobID, lookup func(string) (*registry.Funct
 	n.locals[job] = append(n.locals[job], exec, c)
 	n.mu.Unlock()
 	return s.id, nil
+}
+
+// takeLocals gives, once, what a job has in this process.
+func (n *Node) takeLocals(job ids.JobID) []closer {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	cs := n.locals[job]
+	delete(n.locals, job)
+	return cs
 }

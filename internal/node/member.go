@@ -8,13 +8,9 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
-	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 	"mobula/internal/node/outlet"
 	"mobula/internal/pidfd"
-	"mobula/objectstore"
-	"mobula/raylet/memmon"
-	"mobula/raylet/owner"
-	"mobula/raylet/pool"
 	"mobula/wire"
 )
 
@@ -136,62 +132,25 @@ func (n *Node) doMember(s *session, self *actors.Ref[memberEvent], e memberEffec
 			out.EndReading()
 		}
 	case tellPeers:
-		n.tellGone(s)
+		n.jobs.ref.Deliver(jobs.Gone{Client: s.id, Nth: s.nth, Err: s.why()})
 		if s.pid == int32(os.Getpid()) { // the process goes on, and nothing of the client's
 			self.Deliver(eventExited)
 		}
 	case dropPins:
-		if !n.hasHeir(s) { // else the pins are its new session's
-			n.toStore(objectstore.ClientGone{Client: s.id})
-		}
+		n.jobs.ref.Deliver(jobs.Unread{Client: s.id, Nth: s.nth})
 	case stopMember:
 		s.finish()
 		self.BeginStop()
 	}
 }
 
-// hasHeir tells whether the client is back, with a session of its own.
-func (n *Node) hasHeir(s *session) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return s.role == wire.RoleDriver && n.returns[s.job] > s.nth
-}
-
-// tellGone tells everyone who waits for something of the client.
-func (n *Node) tellGone(s *session) {
-	if s.role == wire.RoleDriver && !n.hasHeir(s) {
-		n.forgetDriver(s.job) // what is left of its job does not wait for it after a restart, though its process may go on
-	}
-	for _, job := range s.takeJobs() {
-		n.jobs.post(job, owner.ClientGone{Client: s.id, Err: s.why()})
-	}
-	if s.role == wire.RoleWorker && s.pid != int32(os.Getpid()) {
-		n.raylet.Deliver(pool.Disconnected{Client: s.id})
-		n.monitor.Deliver(memmon.WorkerGone{Worker: s.id})
-	}
-	s.once.Do(func() { close(s.told) })
-}
-
-// join makes a client known: to the store, and to its job's owner.
+// join lets a client in: it is known to the store, and to its job's owner.
 func (n *Node) join(s *session) error {
-	if s.role == wire.RoleTool {
+	if s.role == wire.RoleTool { // of which nobody needs to know
 		n.clients.add(s)
 		return nil
 	}
-	if err := n.startMember(s); err != nil {
-		return err
-	}
-	n.clients.add(s)
-	n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid, Job: s.job})
-	n.introduce(s, s.job)
-	return nil
-}
-
-// introduce makes a client known to a job's owner, before its first message.
-func (n *Node) introduce(s *session, job ids.JobID) {
-	if s.knownTo(job) {
-		n.jobs.post(job, s.joined(job))
-	}
+	return n.jobs.ask(s, func(a jobs.Ask) jobs.Event { return jobs.Join{Ask: a, Client: s.client()} })
 }
 
 // part is a client's goodbye: its session ends, and its connection stays for the pins that it gives back. What it reads until
@@ -218,7 +177,7 @@ func (n *Node) leave(s *session, err *errs.Error) {
 	if !s.leave(err) {
 		return
 	}
-	n.clients.remove(s.id)
+	n.clients.remove(s)
 	if s.ref != nil {
 		s.ref.Deliver(eventLeft)
 	}

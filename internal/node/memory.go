@@ -26,7 +26,6 @@ type memory struct {
 	mu     sync.Mutex
 	m      *segment.Mapping // guarded by mu
 	closed bool             // guarded by mu
-	driven bool             // guarded by mu: a driver in this process may read what it has after the job's end
 }
 
 // memoryOf is the memory of a job's clients in this process.
@@ -45,31 +44,16 @@ func (n *Node) memoryOf(job ids.JobID) *memory {
 	return m
 }
 
-// drop unmaps the memory of a job that is over and had no driver in this process.
+// drop unmaps the memory of a job that is over.
 func (t *memories) drop(job ids.JobID) error {
 	t.mu.Lock()
 	m := t.jobs[job]
-	if m != nil && !m.ofDriver() {
-		delete(t.jobs, job)
-	}
+	delete(t.jobs, job)
 	t.mu.Unlock()
-	if m == nil || m.ofDriver() {
+	if m == nil {
 		return nil
 	}
 	return m.close()
-}
-
-func (m *memory) ofDriver() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.driven
-}
-
-// drive notes that a driver in this process uses the memory.
-func (m *memory) drive() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.driven = true
 }
 
 // close unmaps everything.

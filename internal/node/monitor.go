@@ -141,7 +141,7 @@ const askTimeout = time.Second
 // running asks every owner what its workers run.
 func (n *Node) running() []memmon.Task {
 	var out []memmon.Task
-	for _, o := range n.jobs.all() {
+	for _, o := range n.owners.all() {
 		for _, r := range askOwner(n, o, (*owner.Core).Running) {
 			out = append(out, memmon.Task{Worker: r.Worker, Task: r.Task, Func: r.Func, Owner: r.Parent, Started: r.Since, Retriable: r.Retriable})
 		}

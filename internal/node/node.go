@@ -23,7 +23,6 @@ import (
 	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet"
 	"mobula/raylet/memmon"
-	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -57,7 +56,8 @@ type Node struct {
 	store     *storeshell.Store
 	mapped    memories // of the clients in this process
 	clients   sessions
-	jobs      owners
+	jobs      jobShell
+	owners    owners
 	directory *actors.Ref[directory.Event]
 	socket    *server
 	limited   *limited
@@ -76,18 +76,13 @@ type Node struct {
 	closing atomic.Bool // Close has begun
 	err     error       // of Close; written in once
 
-	mu         sync.Mutex
-	system     map[string]*registry.Function // the node's own functions; immutable
-	graphs     *runshell.Host                // immutable
-	heaped     atomic.Int64                  // bytes of the processes' heaps, lately; counted where there is a memory limit
-	started    []pool.JobStarted             // guarded by mu: the jobs as the raylet was told
-	programs   map[ids.JobID]program         // guarded by mu: what the jobs' workers run
-	locals     map[ids.JobID][]closer        // guarded by mu: executors and clients in this process
-	arrivals   map[ids.ClientID]*arrival     // guarded by mu: workers whose registration is not yet answered
-	returns    map[ids.JobID]int             // guarded by mu: the last return of the job's driver
-	lastReturn int                           // guarded by mu: of any driver, counted
-	cut        map[ids.JobID]*errs.Error     // guarded by mu: why a job's driver was cut off, if it was; outlives the job
-	stuck      error                         // guarded by mu: what in this process would not end
+	mu       sync.Mutex
+	system   map[string]*registry.Function // the node's own functions; immutable
+	graphs   *runshell.Host                // immutable
+	heaped   atomic.Int64                  // bytes of the processes' heaps, lately; counted where there is a memory limit
+	programs map[ids.JobID]program         // guarded by mu: what the jobs' workers run
+	locals   map[ids.JobID][]closer        // guarded by mu: executors and clients in this process
+	stuck    error                         // guarded by mu: what in this process would not end
 }
 
 type closer interface {
@@ -103,8 +98,8 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, sampleNow: make(chan struct{}, 1),
-		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer), arrivals: make(map[ids.ClientID]*arrival), returns: make(map[ids.JobID]int),
-		cut: make(map[ids.JobID]*errs.Error), requests: requests{running: make(chan struct{}, maxColdRunning)},
+		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer),
+		requests: requests{running: make(chan struct{}, maxColdRunning)},
 	}
 	if err = n.claim(); err != nil {
 		return nil, errors.Join(err, n.release())
@@ -140,6 +135,9 @@ func (n *Node) assemble(ctx context.Context) (err error) {
 		}
 	}
 	if n.home, err = n.openHome(ctx); err != nil {
+		return err
+	}
+	if err := n.startJobs(); err != nil {
 		return err
 	}
 	if err := n.startDirectory(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
+	"mobula/internal/node/jobs"
 	"mobula/internal/node/outlet"
 	"mobula/objectstore"
 	"mobula/raylet/oplog"
@@ -34,7 +34,9 @@ type ownerActor struct {
 
 	shown *inspect.Owner // as inspection sees it; immutable
 
-	waits  atomic.Bool // of a job of before the node's restart: until its driver is back
+	here   bool        // its driver is in this process; immutable once the core of jobs knows it
+	waits  atomic.Bool // of a job of before the node's restart: until the core of jobs lets it go on
+	alone  atomic.Bool // of such a job: its driver is gone, or has not come in time
 	orphan atomic.Bool // of such a job: it went on without its driver
 
 	// Of the actor's goroutine.
@@ -127,7 +129,7 @@ func (o *ownerActor) restored() owner.Restored {
 			ev.Clients = append(ev.Clients, s.joined(o.job))
 		}
 	}
-	for _, other := range o.n.jobs.all() {
+	for _, other := range o.n.owners.all() {
 		if other.job != o.job {
 			ev.Jobs = append(ev.Jobs, other.job)
 		}
@@ -142,22 +144,14 @@ func (n *Node) stopOwners(ctx context.Context) {
 	if !n.cfg.Keep {
 		return
 	}
-	for _, o := range n.jobs.all() {
+	for _, o := range n.owners.all() {
 		n.forgetDriver(o.job)
 		o.ref.Deliver(owner.Stopping{})
 	}
-	for _, o := range n.jobs.all() {
+	for _, o := range n.owners.all() {
 		if _, err := inspect.InOwner(ctx, o.shown, func(*owner.Core) struct{} { return struct{}{} }); err != nil && !errors.Is(err, actors.ErrStopped) {
 			n.cfg.Logger.Warn("an owner did not stop in time; its job comes back as after a crash", "job", o.job, "err", err)
 		}
-	}
-}
-
-// resume lets the owner of a restored job go on with the clients there are; the first time
-// counts.
-func (o *ownerActor) resume() {
-	if o.waits.CompareAndSwap(true, false) {
-		o.ref.Deliver(o.restored())
 	}
 }
 
@@ -258,7 +252,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.Transitions:
 		o.n.obs.Record(*e.Changes)
 	case owner.JobEnded:
-		o.n.jobEnded(o.job)
+		o.n.jobs.ref.Deliver(jobs.Over{Job: o.job})
 	}
 }
 
@@ -317,11 +311,10 @@ func (o *ownerActor) flush() {
 	o.dirty = o.dirty[:0]
 }
 
-// owners is the table of the jobs' owners. Guarded by mu.
+// owners is the table of the jobs' owners: who has a message for one finds it here, beside the core of jobs, which has owners removed. Guarded by mu.
 type owners struct {
 	mu    sync.RWMutex
 	byJob map[ids.JobID]*ownerActor
-	early map[ids.JobID]owner.Event // what the store found of jobs whose owners are not there yet
 }
 
 func (t *owners) get(job ids.JobID) *ownerActor {
@@ -337,40 +330,6 @@ func (t *owners) put(o *ownerActor) {
 		t.byJob = make(map[ids.JobID]*ownerActor)
 	}
 	t.byJob[o.job] = o
-	if ev, ok := t.early[o.job]; ok {
-		delete(t.early, o.job)
-		o.ref.Deliver(ev)
-	}
-}
-
-// keep takes an inventory of the store's for the owner that is to come: the store is there before
-// the owners of the jobs that an earlier life of the node has left. Nobody else would ever free
-// what it names.
-func (t *owners) keep(job ids.JobID, ev owner.Event) {
-	if m, ok := ev.(owner.FromStore); !ok {
-		return
-	} else if _, ok := m.Msg.(objectstore.Inventory); !ok {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if o := t.byJob[job]; o != nil { // it has come meanwhile
-		o.ref.Deliver(ev)
-		return
-	}
-	if t.early == nil {
-		t.early = make(map[ids.JobID]owner.Event)
-	}
-	t.early[job] = ev
-}
-
-// unowned gives the jobs of which the store has objects and nobody a log.
-func (t *owners) unowned() []ids.JobID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	jobs := slices.Collect(maps.Keys(t.early))
-	clear(t.early)
-	return jobs
 }
 
 func (t *owners) remove(job ids.JobID) *ownerActor {
@@ -395,7 +354,14 @@ func (t *owners) all() []*ownerActor {
 func (t *owners) post(job ids.JobID, ev owner.Event) {
 	if o := t.get(job); o != nil {
 		o.ref.Deliver(ev)
-	} else {
-		t.keep(job, ev)
+	}
+}
+
+// resume lets the owner of a restored job go on with the clients there are.
+func (t *owners) resume(job ids.JobID, orphan bool) {
+	if o := t.get(job); o != nil {
+		o.orphan.Store(orphan)
+		o.waits.Store(false)
+		o.ref.Deliver(o.restored())
 	}
 }

@@ -1,14 +1,11 @@
 package node
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"mobula/actors"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
-	"mobula/objectstore"
 	"mobula/raylet/owner"
 	"mobula/wire"
 )
@@ -60,58 +57,6 @@ func TestTheNextCoreIsGivenWhatTheLastOneKeptBack(t *testing.T) {
 				t.Errorf("%d events, want %d: %+v", len(got), tc.want, got)
 			}
 		})
-	}
-}
-
-// listener is a core that says what it is stepped on.
-type listener chan owner.Event
-
-func (l listener) Step(_ int64, ev owner.Event) []owner.Effect {
-	l <- ev
-	return nil
-}
-
-// The store is there before the owners of an earlier life's jobs: what it found waits for them, and
-// what is nobody's is named.
-func TestAnInventoryWaitsForItsOwner(t *testing.T) {
-	sys := actors.NewSystem(actors.Config{})
-	defer func() {
-		if err := sys.StopTree(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
-	heard := make(listener, 4)
-	ref, err := actors.Spawn(sys, actors.Spec[owner.Event, owner.Effect]{
-		Kind: "owner", Name: "owner/1",
-		New: func(actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
-			return heard, nil, nil
-		},
-		Do: func(*actors.Ref[owner.Event], owner.Effect) {},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var jobs owners
-	found := func(job ids.JobID) owner.Event {
-		return owner.FromStore{Msg: objectstore.Inventory{Job: job, Objects: []objectstore.SealedInfo{{Size: uint64(job)}}}}
-	}
-	jobs.post(1, found(1))
-	jobs.post(1, owner.FromStore{Msg: objectstore.Lost{}}) // not of an owner that has yet to come
-	jobs.post(2, found(2))
-	jobs.put(&ownerActor{job: 1, ref: ref})
-	jobs.post(1, owner.Timer{})
-	first, second := <-heard, <-heard
-	if m, ok := first.(owner.FromStore); !ok || m.Msg.(objectstore.Inventory).Objects[0].Size != 1 {
-		t.Errorf("the owner that came is told %+v first", first)
-	}
-	if _, ok := second.(owner.Timer); !ok {
-		t.Errorf("the owner that came is told %+v", second)
-	}
-	if got := jobs.unowned(); !slices.Equal(got, []ids.JobID{2}) {
-		t.Errorf("nobody owns what jobs %v have", got)
-	}
-	if got := jobs.unowned(); len(got) != 0 {
-		t.Errorf("%v are named again", got)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home"
 	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 	"mobula/raylet"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
@@ -71,7 +72,7 @@ func (n *Node) buildRaylet(start actors.Start) (actors.Core[raylet.Event, raylet
 		FirstLease: n.lastLease(start.Restart),
 		Epoch:      n.newEpoch(),
 		Pool:       pool.Config{CPUs: int(max(1, n.cfg.CPUs)), StartTime: n.cfg.StartTimeout, NewToken: newToken, FirstWorker: ids.WorkerID(n.home.Last(home.Workers))},
-		Jobs:       n.startedJobs(),
+		Jobs:       n.jobs.startedJobs(),
 	}
 	if n.procs != nil {
 		cfg.Live = n.procs.Live()
@@ -86,7 +87,7 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 		if g, ok := e.Msg.(sched.Granted); ok {
 			n.granted(g.Lease)
 		}
-		n.jobs.post(e.Job, owner.FromSched{Msg: e.Msg})
+		n.owners.post(e.Job, owner.FromSched{Msg: e.Msg})
 	case raylet.SendDrain:
 		n.procs.Draining(e.Worker) // the next core must not use it
 		n.clients.send(e.Client, &wire.Drain{})
@@ -96,7 +97,7 @@ func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
 		n.procs.Registered(e.Worker, e.Client)
 		n.admitted(e)
 	case raylet.Refuse:
-		n.refused(e)
+		n.jobs.ref.Deliver(jobs.Refuse(e))
 	case raylet.StartProcess:
 		n.startedWorker(e.Worker)
 		n.startProcess(e)

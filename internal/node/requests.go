@@ -31,30 +31,7 @@ type requests struct {
 	running chan struct{} // tokens of those that run at once
 	stop    atomic.Pointer[chan struct{}]
 
-	mu      sync.Mutex
-	waiting map[ids.ClientID]int // guarded by mu: of each client
-}
-
-// enter counts a client's request in; false: too many wait.
-func (r *requests) enter(id ids.ClientID) (waiting int, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if waiting = r.waiting[id]; waiting >= maxColdWaiting {
-		return waiting, false
-	}
-	if r.waiting == nil {
-		r.waiting = make(map[ids.ClientID]int)
-	}
-	r.waiting[id]++
-	return waiting, true
-}
-
-func (r *requests) leave(id ids.ClientID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting[id]--; r.waiting[id] == 0 {
-		delete(r.waiting, id)
-	}
+	mu sync.Mutex // of closing what stop points to
 }
 
 // handlers answer cold requests: a body in, a reply out, both CBOR.
@@ -118,13 +95,14 @@ var strict = func() cbor.DecMode {
 
 // cold answers a request beside everything else. It does not block.
 func (n *Node) cold(s *session, m *wire.Request) {
-	if waiting, ok := n.requests.enter(s.id); !ok {
-		reply(s, m, nil, errs.New(errs.CodeBacklog, "%s: %d requests of this client wait already; wait for answers", m.Method, waiting))
+	if waiting := s.cold.Add(1); waiting > maxColdWaiting {
+		s.cold.Add(-1)
+		reply(s, m, nil, errs.New(errs.CodeBacklog, "%s: %d requests of this client wait already; wait for answers", m.Method, waiting-1))
 		return
 	}
 	n.work.Go(func() {
 		out, err := n.answer(m)
-		n.requests.leave(s.id)
+		s.cold.Add(-1)
 		reply(s, m, out, err)
 		if m.Method == state.MethodStop && err == nil {
 			n.passStop() // once it is answered: what stops closes the connections

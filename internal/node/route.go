@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 	"mobula/internal/node/route"
 	"mobula/objectstore"
 	"mobula/raylet/owner"
@@ -46,7 +47,7 @@ func (n *Node) deliver(ctx context.Context, s *session, msgs []wire.Msg, own, of
 		if !own {
 			msgs = append([]wire.Msg(nil), msgs...)
 		}
-		if o := n.jobs.get(s.job); offer && o != nil && len(msgs) <= few {
+		if o := n.owners.get(s.job); offer && o != nil && len(msgs) <= few {
 			return o.ref.SendTurn(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 		}
 		return nil, n.sendOwner(ctx, s, s.job, msgs)
@@ -124,15 +125,14 @@ const few = 4
 // sendOwner gives a client's messages to the owner of a job of this home. One that is not there has ended: the driver is told so, and nobody else waits for
 // an answer any more.
 func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
-	o := n.jobs.get(job)
+	o := n.owners.get(job)
 	switch {
 	case o != nil:
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 	case s.role == wire.RoleTool:
 		return errs.New(errs.CodeProtocol, "client %v has no job: it may send requests, not a %v", s.id, msgs[0].Kind())
 	case s.role == wire.RoleDriver && s.job == job:
-		s.Push(n.jobOver(job))
-		s.Flush()
+		n.jobs.ref.Deliver(jobs.Missed{Client: s.id, Job: job})
 	}
 	return nil
 }
@@ -151,14 +151,14 @@ func (n *Node) sendAcross(ctx context.Context, s *session, job ids.JobID, m wire
 	owners := slices.Sorted(maps.Keys(refs))
 	token := n.crossings.Add(1)
 	for _, of := range owners {
-		n.jobs.post(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
+		n.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
 	}
 	err := n.sendOwner(ctx, s, job, []wire.Msg{m})
 	for _, of := range owners {
-		if o := n.jobs.get(job); o != nil {
+		if o := n.owners.get(job); o != nil {
 			o.ref.Deliver(owner.FromOwner{Job: of, Msg: owner.Reached{Token: token}})
 		} else {
-			n.jobs.post(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
+			n.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
 		}
 	}
 	return err
@@ -167,16 +167,16 @@ func (n *Node) sendAcross(ctx context.Context, s *session, job ids.JobID, m wire
 // toPeer passes on what the owner of one job says to that of another. The owner of a job of another home is not reached, which is no word on whether the job lives.
 func (n *Node) toPeer(from, to ids.JobID, m any) {
 	if err := n.home.Answers(to); err != nil {
-		n.jobs.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
+		n.owners.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
 		return
 	}
-	if o := n.jobs.get(to); o != nil {
+	if o := n.owners.get(to); o != nil {
 		o.ref.Deliver(owner.FromOwner{Job: from, Msg: m})
 		return
 	}
 	switch m.(type) {
 	case *wire.AddRef, *wire.Get, *wire.Resync:
-		n.jobs.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
+		n.owners.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
 	}
 }
 
@@ -186,5 +186,5 @@ func (n *Node) toOwnerOf(a ids.ActorID, m any) {
 		n.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
 		return
 	}
-	n.jobs.post(a.Job(), owner.FromRegistry{Msg: m})
+	n.owners.post(a.Job(), owner.FromRegistry{Msg: m})
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 	"mobula/internal/node/outlet"
 	"mobula/raylet/pool"
 	"mobula/wire"
@@ -88,7 +88,7 @@ func (n *Node) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	}
 	s, err := n.returning(h, p)
 	if err == nil && s == nil {
-		s, err = n.newDriver(p.PID)
+		s, err = n.newDriver(p.PID, false)
 	}
 	if err != nil {
 		prog.close()
@@ -99,53 +99,44 @@ func (n *Node) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	n.setProgram(s.job, prog)
 	n.noteDriver(s, h, prog.namespace, prog.environ)
 	if err := n.join(s); err != nil {
+		n.withdraw(s)
 		return nil, err
 	}
-	if o := n.jobs.get(s.job); o != nil {
-		o.resume()
-	}
 	if err := n.startJob(pool.JobStarted{Job: s.job, Programs: prog.languages()}); err != nil {
+		n.leave(s, errs.From(err))
 		return nil, err
 	}
 	return n.session(s, out, h)
 }
 
-// returning is the session of a driver that comes back to a node that restarted: under
-// its old id and job, if the job is still there.
+// returning is the session of a driver that comes back to a node that restarted, or to which its connection broke: under its old id and job, if the
+// job is still there. It is nil for another driver.
 func (n *Node) returning(h *wire.Hello, p conn.Peer) (*session, error) {
 	if h.Job == 0 || h.Client == 0 {
 		return nil, nil
 	}
-	o := n.jobs.get(h.Job)
-	if o == nil {
-		return nil, errs.New(errs.CodeOwnerDied, "job %v is not known to node %s any more%s", h.Job, n.cfg.Name, cmp.Or(n.whyCut(h.Job), n.whyLost(h.Job)))
+	ev := jobs.Return{
+		Job: h.Job, Client: h.Client, Nth: int(n.jobs.returns.Add(1)), Proved: tokenMatches(n.token(h.Job, h.Client), h.Token),
 	}
-	if o.orphan.Load() { // what it waits for was given up
-		return nil, errs.New(errs.CodeOwnerDied, "job %v went on without its driver when node %s started again; connect anew", h.Job, n.cfg.Name)
+	if n.owners.get(h.Job) == nil {
+		ev.Lost = n.whyLost(h.Job)
 	}
-	if !tokenMatches(n.token(h.Job, h.Client), h.Token) {
-		return nil, errs.New(errs.CodePermission, "client %v does not own job %v", h.Client, h.Job)
-	}
-	if old := n.clients.get(h.Client); old != nil {
-		n.leave(old, errs.New(errs.CodeShutdown, "the client connected again"))
-		<-old.told // its owner must not take the new session's messages for the old one's
+	if err := n.jobs.ask(nil, func(a jobs.Ask) jobs.Event { ev.Ask = a; return ev }); err != nil {
+		return nil, err
 	}
 	s := n.sessionOf(h.Client, wire.RoleDriver, h.Job, p.PID)
-	n.mu.Lock()
-	n.lastReturn++
-	s.nth = n.lastReturn
-	n.returns[h.Job] = s.nth
-	n.mu.Unlock()
+	s.nth = ev.Nth
 	return s, nil
 }
 
-// arrival is a worker whose registration the pool has yet to judge.
-type arrival struct {
-	s    *session
-	done chan error
+// withdraw takes back what was done for a driver that was not let in.
+func (n *Node) withdraw(s *session) {
+	if n.jobs.ref.Deliver(jobs.Withdrawn{Job: s.job, Nth: s.nth}); n.owners.get(s.job) == nil { // it ended meanwhile, and so did its program
+		n.dropProgram(s.job)
+	}
 }
 
-// admitTimeout bounds the pool's judgement.
+// admitTimeout bounds the pool's judgement of a worker's registration.
 const admitTimeout = 10 * time.Second
 
 func (n *Node) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) {
@@ -155,60 +146,28 @@ func (n *Node) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	}
 	out := &outlet.Socket{}
 	s.Outlet = out
-	a := &arrival{s: s, done: make(chan error, 1)}
-	n.mu.Lock()
-	n.arrivals[s.id] = a
-	n.mu.Unlock()
-	defer func() {
-		n.mu.Lock()
-		delete(n.arrivals, s.id)
-		n.mu.Unlock()
-	}()
 	var mismatch *errs.Error
 	if h.Program == nil { // else it is of a language that registers no functions
 		mismatch = errs.From(wire.CompareFunctions(n.programOf(h.Job).functions, h.Functions))
 	}
+	q := n.jobs.send(s, func(a jobs.Ask) jobs.Event { return jobs.Arrived{Ask: a, Client: s.id} })
 	if err := n.raylet.Post(pool.Registered{Client: s.id, Token: h.Token, PID: p.PID, Err: mismatch}); err != nil {
-		return nil, err
+		n.jobs.ref.Deliver(jobs.GaveUp{Client: s.id, Err: errs.From(err)})
 	}
-	t := time.NewTimer(admitTimeout)
+	t := time.AfterFunc(admitTimeout, func() {
+		n.jobs.ref.Deliver(jobs.GaveUp{Client: s.id, Err: errs.New(errs.CodeRuntimeSetup, "the pool did not answer the registration of process %d in %v", p.PID, admitTimeout)})
+	})
 	defer t.Stop()
-	select {
-	case err := <-a.done:
-		if err != nil {
-			return nil, err
-		}
-	case <-t.C:
-		return nil, errs.New(errs.CodeRuntimeSetup, "the pool did not answer the registration of process %d in %v", p.PID, admitTimeout)
+	if err := n.jobs.await(q); err != nil {
+		return nil, err
 	}
 	return n.session(s, out, h)
 }
 
-// admitted runs in the raylet: the worker is one we started. From now on it can be sent to;
-// what is sent waits for the Welcome.
+// admitted runs in the raylet: the worker is one we started. From now on it can be sent to; what is sent waits for the Welcome.
 func (n *Node) admitted(e pool.Admit) {
-	n.mu.Lock()
-	a := n.arrivals[e.Client]
-	n.mu.Unlock()
-	if a == nil {
-		_ = n.raylet.Post(pool.Disconnected{Client: e.Client}) // it did not wait
-		return
-	}
-	a.s.job, a.s.root = e.Job, ids.RootTask(e.Job, uint64(e.Client))
-	a.done <- n.join(a.s)
-}
-
-func (n *Node) refused(e pool.Refuse) {
-	n.mu.Lock()
-	a := n.arrivals[e.Client]
-	n.mu.Unlock()
-	if a != nil {
-		a.done <- e.Err
-		return
-	}
-	if s := n.clients.get(e.Client); s != nil {
-		s.Push(&wire.Bye{Err: e.Err})
-		s.Close()
+	if err := n.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Admit{Ask: a, Client: e.Client, Job: e.Job} }); err != nil {
+		n.raylet.Deliver(pool.Disconnected{Client: e.Client})
 	}
 }
 
@@ -247,21 +206,8 @@ func (n *Node) session(s *session, out *outlet.Socket, h *wire.Hello) (*conn.Ses
 func (n *Node) noteCut(s *session, why *errs.Error) {
 	n.cfg.Logger.Warn("a client was cut off", "client", s.id, "pid", s.pid, "job", s.job, "err", why)
 	if s.role == wire.RoleDriver {
-		n.mu.Lock()
-		n.cut[s.job] = why
-		n.mu.Unlock()
+		n.jobs.ref.Deliver(jobs.Cut{Job: s.job, Err: why})
 	}
-}
-
-// whyCut is the end of a sentence about a job that is over: why its driver was cut off; empty if
-// it left by itself.
-func (n *Node) whyCut(job ids.JobID) string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if why := n.cut[job]; why != nil {
-		return fmt.Sprintf(": the node had cut its driver off: %v", why)
-	}
-	return ""
 }
 
 // receive passes on what a client says until it says no more.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
 	"mobula/internal/node/outlet"
 	"mobula/raylet/owner"
 	"mobula/wire"
@@ -24,22 +26,21 @@ type session struct {
 	nth    int                      // the number of the return that began it, 0: none; immutable
 	ref    *actors.Ref[memberEvent] // its component; nil for a tool
 	system bool                     // it runs the node's own functions; immutable
-	told   chan struct{}            // closed when everyone knows that it is gone
-	once   sync.Once                // of told
 	parted atomic.Bool              // it has said goodbye: only what it gives back is heard
 	done   context.Context          // ends when nothing of the client's is read any more
 	finish context.CancelFunc       // of done
 	outlet.Outlet
-	faults *faulty // a test's; nil: none. Immutable
+	faults *faulty                    // a test's; nil: none. Immutable
+	cold   atomic.Int32               // requests without an answer
+	left   atomic.Pointer[errs.Error] // why the session ended; nil: it has not
 
 	mu   sync.Mutex
-	jobs []ids.JobID          // whose owners know the client; guarded by mu
-	asks map[uint64]ids.JobID // by epoch; guarded by mu
-	left *errs.Error          // guarded by mu: why the session ended; nil: it has not
+	met  []ids.JobID          // guarded by mu: whose owners know the client, as the core of jobs says
+	asks map[uint64]ids.JobID // guarded by mu: by epoch
 }
 
 func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
-	s := &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id)), told: make(chan struct{})}
+	s := &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id))}
 	s.done, s.finish = context.WithCancel(context.Background())
 	return s
 }
@@ -75,16 +76,27 @@ func (s *session) local() bool {
 	return ok
 }
 
-// knownTo notes that the job's owner knows the client and tells whether that is new. It
-// is not once the client is gone.
-func (s *session) knownTo(job ids.JobID) bool {
+// client is what the core of jobs is told of it.
+func (s *session) client() jobs.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left != nil || slices.Contains(s.jobs, job) {
-		return false
+	return jobs.Client{ID: s.id, Role: s.role, Job: s.job, Nth: s.nth, Apart: s.pid != int32(os.Getpid()), Knows: slices.Clone(s.met)}
+}
+
+// meet notes that a job's owner knows the client.
+func (s *session) meet(job ids.JobID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.met, job) {
+		s.met = append(s.met, job)
 	}
-	s.jobs = append(s.jobs, job)
-	return true
+}
+
+// isKnownTo tells whether the job's owner knows the client.
+func (s *session) isKnownTo(job ids.JobID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.met, job)
 }
 
 // leave ends the session; false if it has ended before.
@@ -92,31 +104,12 @@ func (s *session) leave(why *errs.Error) bool {
 	if why == nil {
 		why = errs.New(errs.CodeDisconnected, "client %v is gone", s.id)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.left != nil {
-		return false
-	}
-	s.left = why
-	return true
+	return s.left.CompareAndSwap(nil, why)
 }
 
 func (s *session) hasLeft() bool { return s.why() != nil }
 
-func (s *session) why() *errs.Error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.left
-}
-
-// takeJobs gives, once, the jobs whose owners must hear that the client is gone.
-func (s *session) takeJobs() []ids.JobID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	jobs := s.jobs
-	s.jobs = nil
-	return jobs
-}
+func (s *session) why() *errs.Error { return s.left.Load() }
 
 // sessions is the table of all clients. Guarded by mu.
 type sessions struct {
@@ -139,10 +132,13 @@ func (t *sessions) get(id ids.ClientID) *session {
 	return t.byID[id]
 }
 
-func (t *sessions) remove(id ids.ClientID) {
+// remove takes a session out, and not one that its client has begun since.
+func (t *sessions) remove(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.byID, id)
+	if t.byID[s.id] == s {
+		delete(t.byID, s.id)
+	}
 }
 
 // all gives every session, in order of id.
@@ -163,11 +159,4 @@ func (t *sessions) send(id ids.ClientID, m wire.Msg) {
 		s.Push(m)
 		s.Flush()
 	}
-}
-
-// isKnownTo tells whether the job's owner knows the client.
-func (s *session) isKnownTo(job ids.JobID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.jobs, job)
 }

@@ -30,7 +30,7 @@ func TestADriverThatWasCutOffHearsWhy(t *testing.T) {
 	}
 	n.clients.get(w.Client).Outlet.(*outlet.Socket).Cut(errs.New(errs.CodeProtocol, "frame 7 says nothing"))
 	log.find(t, "a client was cut off", "frame 7 says nothing", "client="+w.Client.String())
-	eventually(t, "the job is over", func() bool { return n.jobs.get(w.Job) == nil })
+	eventually(t, "the job is over", func() bool { return n.owners.get(w.Job) == nil })
 	hello.Job, hello.Client, hello.Token = w.Job, w.Client, w.Token
 	_, _, _, err = conn.Dial(t.Context(), n.Address(), hello, conn.Config{})
 	if !errors.Is(err, errs.ErrOwnerDied) || !strings.Contains(err.Error(), "the node had cut its driver off") || !strings.Contains(err.Error(), "frame 7 says nothing") {

@@ -52,7 +52,7 @@ func (n *Node) startStore() error {
 	n.store, err = storeshell.Open(sup, storeshell.Options{
 		Config: cfg, Memory: n.shm, Spiller: n.obs.Seen(n.failing(n.spiller)),
 		ToClient: n.fromStore,
-		ToOwner:  func(job ids.JobID, m objectstore.OwnerMsg) { n.jobs.post(job, owner.FromStore{Msg: m}) },
+		ToOwner:  n.storeToOwner,
 		Logger:   n.cfg.Logger,
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
@@ -145,6 +145,16 @@ func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
 	}
 	s.Push(m)
 	s.Flush()
+}
+
+// storeToOwner tells a job's owner what the store has to say. The store is there before the owners of the jobs that an earlier life of the node has
+// left: what it has found of those waits for them.
+func (n *Node) storeToOwner(job ids.JobID, m objectstore.OwnerMsg) {
+	if o := n.owners.get(job); o != nil {
+		o.ref.Deliver(owner.FromStore{Msg: m})
+	} else if inv, ok := m.(objectstore.Inventory); ok {
+		n.jobs.inventory(inv)
+	}
 }
 
 // isEmpty tells whether the store has nothing that a next life of the node could want.
