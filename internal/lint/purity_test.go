@@ -14,7 +14,7 @@ import (
 )
 
 // cores are the packages that decide: Step(now, event) gives effects, and whoever calls it acts. A package that has such a method is here.
-var cores = words("gcs gcs/directory graph graph/run internal/node/jobs objectstore objectstore/spill raylet raylet/memmon raylet/owner raylet/pool raylet/sched remote telemetry/phases")
+var cores = words("gcs gcs/directory graph graph/run internal/node/jobs internal/node/member objectstore objectstore/spill raylet raylet/memmon raylet/owner raylet/pool raylet/sched remote telemetry/phases")
 
 // parts are decisions that cores leave to a package of their own. Those of raylet/cluster are nobody's yet.
 var parts = words("graph/order objectstore/alloc objectstore/record raylet/cluster raylet/owner/record")
@@ -23,7 +23,7 @@ var parts = words("graph/order objectstore/alloc objectstore/record raylet/clust
 var steppers = map[string]string{
 	"graph/run/shell":   "the shell",
 	"objectstore/shell": "the shell, which counts how long a step took",
-	"internal/node":     "shells that hand on to the core of raylet/owner",
+	"internal/node":     "the shell that hands on to the core of raylet/owner",
 }
 
 // standard are the packages of the standard library that only compute. What fmt or reflect imports in turn is their own affair.

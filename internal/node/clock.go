@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/machine"
+	"mobula/internal/node/jobfile"
 	"mobula/internal/safefs"
 	"mobula/internal/steady"
 )
@@ -21,7 +22,7 @@ func clockOf(dir string, keep bool) (steady.Clock, error) {
 		return steady.New(), nil
 	}
 	path, boot := filepath.Join(dir, clockName), machine.Boot()
-	if b, err := os.ReadFile(path); err == nil && boot != "" && len(loggedJobs(dir)) > 0 {
+	if b, err := os.ReadFile(path); err == nil && boot != "" && len((&jobfile.Dir{Path: dir}).Logged()) > 0 {
 		var in string
 		var offset int64
 		if _, err := fmt.Sscan(string(b), &in, &offset); err == nil && in == boot && offset != 0 {

@@ -16,7 +16,9 @@ func (n *Node) Components() []actors.Info { return n.sys.Tree() }
 func (n *Node) Restarts() map[string]uint64 { return n.sys.Restarts() }
 
 // StoreStats is the state of the object store, in bytes and objects.
-func (n *Node) StoreStats(ctx context.Context) (objectstore.Stats, error) { return n.store.Stats(ctx) }
+func (n *Node) StoreStats(ctx context.Context) (objectstore.Stats, error) {
+	return n.store.actor.Stats(ctx)
+}
 
 // OwnerStats is what each job's owner counts, and has at the moment. An owner that ends meanwhile is
 // left out. It waits for the owners' mailboxes.

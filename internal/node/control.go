@@ -13,13 +13,16 @@ import (
 	"mobula/internal/home"
 	"mobula/internal/node/inspect"
 	"mobula/internal/release"
+	"mobula/internal/state"
 )
 
 // control is the control plane as the node uses it. An embedded one starts when it is first asked for something, or where an earlier life of
 // the node has left its tables: its server has clocks of its own, and a node without named actors has no need of it. What is
 // asked before it is up waits. One that is elsewhere is joined before anything else of the node starts: it says which home the node has.
 type control struct {
-	n     *Node
+	*base
+	numbers *numbers
+
 	kept  bool      // an earlier life may have left names in its tables; immutable
 	once  sync.Once // of the start
 	begun atomic.Bool
@@ -28,32 +31,49 @@ type control struct {
 	err   error
 }
 
-// joinControl joins a control plane that is elsewhere.
-func joinControl(n *Node) (*control, error) {
-	c := &control{n: n, kept: true, ready: make(chan struct{})}
+// elsewhere tells whether the control plane is not the node's own.
+func (c *control) elsewhere() bool { return len(c.cfg.GCS) > 0 }
+
+// join joins a control plane that is elsewhere.
+func (c *control) join() error {
+	if !c.elsewhere() {
+		return nil
+	}
 	c.once.Do(func() {
+		c.kept = true
 		c.begun.Store(true)
-		c.g, c.err = gcsshell.Start(n.sys, gcsshell.Config{Servers: n.cfg.GCS, Node: n.cfg.Name, Logger: n.cfg.Logger})
+		c.g, c.err = gcsshell.Start(c.sys, gcsshell.Config{Servers: c.cfg.GCS, Node: c.cfg.Name, Logger: c.cfg.Logger})
 		close(c.ready)
 	})
-	return c, c.err
+	return c.err
 }
 
-// startControl prepares an embedded one, and starts it where an earlier life has left its tables.
-func startControl(n *Node) *control {
-	c := &control{n: n, ready: make(chan struct{})}
-	if n.cfg.NoGCS {
-		c.end(errs.New(errs.CodeInvalid, "the node runs without a control plane"))
-		return c
+// prepare is for an embedded one, which starts where an earlier life has left its tables.
+func (c *control) prepare() error {
+	if c.elsewhere() {
+		return nil
 	}
-	if _, err := os.Lstat(c.dir()); err == nil {
+	if c.cfg.NoGCS {
+		c.end(errs.New(errs.CodeInvalid, "the node runs without a control plane"))
+		return nil
+	}
+	if _, err := os.Lstat(c.tables()); err == nil {
 		c.kept = true
 		c.begin()
 	}
-	return c
+	return nil
 }
 
-func (c *control) dir() string { return filepath.Join(c.n.dir, "gcs") }
+// announce has the others see the node, which is up.
+func (c *control) announce() error {
+	if c.elsewhere() {
+		c.g.Announce(c.self(), c.cfg.Beat)
+	}
+	return nil
+}
+
+// tables is where an embedded one has them.
+func (c *control) tables() string { return filepath.Join(c.dir, "gcs") }
 
 // begin starts an embedded one, if nobody has.
 func (c *control) begin() {
@@ -61,13 +81,13 @@ func (c *control) begin() {
 		c.begun.Store(true)
 		go func() {
 			defer close(c.ready)
-			c.g, c.err = gcsshell.Start(c.n.sys, gcsshell.Config{Dir: c.dir(), Node: c.n.cfg.Name, Logger: c.n.cfg.Logger})
+			c.g, c.err = gcsshell.Start(c.sys, gcsshell.Config{Dir: c.tables(), Node: c.cfg.Name, Logger: c.cfg.Logger})
 			if c.err != nil {
-				c.n.cfg.Logger.Error("the control plane did not start; named actors cannot be used", "err", c.err)
+				c.cfg.Logger.Error("the control plane did not start; named actors cannot be used", "err", c.err)
 				return
 			}
-			c.g.Announce(c.n.nodeRecord(), 0)                                                                     // nobody else reads its table
-			c.g.Ask(gcs.Put{Record: gcs.HomeRecord{Row: c.n.home.Row(), Node: c.n.cfg.Name}}, func(gcs.Reply) {}) // it is its own control plane: the row is its word
+			c.g.Announce(c.self(), 0)                                                                            // nobody else reads its table
+			c.g.Ask(gcs.Put{Record: gcs.HomeRecord{Row: c.numbers.Row(), Node: c.cfg.Name}}, func(gcs.Reply) {}) // it is its own control plane: the row is its word
 		}()
 	})
 }
@@ -82,15 +102,12 @@ func (c *control) end(err error) {
 
 // close waits for a start under way.
 func (c *control) close() {
-	if c != nil {
-		c.end(errs.New(errs.CodeShutdown, "node %s is stopping", c.n.cfg.Name))
-		<-c.ready
-	}
+	c.end(errs.New(errs.CodeShutdown, "node %s is stopping", c.cfg.Name))
+	<-c.ready
 }
 
 // ask asks the control plane; done is called once, maybe on this goroutine.
-func (n *Node) ask(op gcs.Op, done func(gcs.Reply)) {
-	c := n.gcs
+func (c *control) ask(op gcs.Op, done func(gcs.Reply)) {
 	put := func() {
 		if c.err != nil {
 			done(gcs.Reply{Err: c.err})
@@ -103,7 +120,7 @@ func (n *Node) ask(op gcs.Op, done func(gcs.Reply)) {
 		put()
 	default:
 		c.begin()
-		n.work.Go(func() {
+		c.work.Go(func() {
 			<-c.ready
 			put()
 		})
@@ -111,9 +128,9 @@ func (n *Node) ask(op gcs.Op, done func(gcs.Reply)) {
 }
 
 // askWait is ask for those who can wait.
-func (n *Node) askWait(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
+func (c *control) askWait(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
 	answer := make(chan gcs.Reply, 1)
-	n.ask(op, func(r gcs.Reply) { answer <- r })
+	c.ask(op, func(r gcs.Reply) { answer <- r })
 	select {
 	case r := <-answer:
 		return r.Records, r.Err
@@ -123,43 +140,56 @@ func (n *Node) askWait(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
 }
 
 // register is who gives the node its home.
-func (n *Node) register() home.Register {
-	if n.gcs != nil && n.gcs.g != nil {
-		return gcsshell.Register{GCS: n.gcs.g, Node: n.cfg.Name}
+func (c *control) register() home.Register {
+	if c.elsewhere() {
+		return gcsshell.Register{GCS: c.g, Node: c.cfg.Name}
 	}
 	return home.Own{}
 }
 
-// nodeRecord is what the node says of itself in the table of nodes.
-func (n *Node) nodeRecord() gcs.NodeRecord {
+// self is what the node says of itself in the table of nodes.
+func (c *control) self() gcs.NodeRecord {
 	total := make(map[string]float64)
-	for _, r := range n.resources() {
+	for _, r := range c.cfg.resources() {
 		total[r.Name] = inspect.Units(r)
 	}
 	return gcs.NodeRecord{
-		Home: n.home.Row().Home, Name: n.cfg.Name, Epoch: n.home.Epoch(), Address: n.Address(), PID: os.Getpid(), Started: n.since,
+		Home: c.numbers.Row().Home, Name: c.cfg.Name, Epoch: c.numbers.Epoch(), Address: c.Address(), PID: os.Getpid(), Started: c.since,
 		Resources: total, Version: release.Build(),
 	}
 }
 
-// control says how the control plane is.
-func (n *Node) control() string {
-	switch {
-	case n.cfg.NoGCS:
+// state says how the control plane is.
+func (c *control) state() string {
+	if c.cfg.NoGCS {
 		return "off"
-	case n.gcs == nil:
-		return "starting"
 	}
 	select {
-	case <-n.gcs.ready:
-		if n.gcs.err != nil {
-			return n.gcs.err.Error()
+	case <-c.ready:
+		if c.err != nil {
+			return c.err.Error()
 		}
 		return "up"
 	default:
-		if !n.gcs.begun.Load() {
+		if !c.begun.Load() {
 			return "asleep"
 		}
 		return "starting"
 	}
+}
+
+// named gives what the control plane has under an actor's name.
+func (c *control) named(ctx context.Context, r state.ActorRequest) (rec gcs.ActorRecord, err error) {
+	if r.Namespace == "" {
+		r.Namespace = c.cfg.Namespace
+	}
+	records, err := c.askWait(ctx, gcs.Lookup{Bucket: gcs.Actors, Key: gcs.ActorKey(r.Namespace, r.Name)})
+	found, ok := firstActor(records)
+	switch {
+	case err != nil && errs.From(err).Code == errs.CodeNotFound, err == nil && !ok:
+		return rec, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q", r.Name, r.Namespace)
+	case err != nil:
+		return rec, err
+	}
+	return found, nil
 }

@@ -56,7 +56,7 @@ func TestTheControlPlaneStartsWhenItIsNeeded(t *testing.T) {
 	list := func(b gcs.Bucket) (keys []string) {
 		t.Helper()
 		ch := make(chan gcs.Reply, 1)
-		n.ask(gcs.List{Bucket: b}, func(r gcs.Reply) { ch <- r })
+		n.control.ask(gcs.List{Bucket: b}, func(r gcs.Reply) { ch <- r })
 		select {
 		case r := <-ch:
 			if r.Err != nil {
@@ -118,7 +118,7 @@ func TestNodesShareAControlPlane(t *testing.T) {
 	a, ca := start(dirA)
 	defer func() { stop(a, ca) }()
 	b, cb := start(dirB)
-	if h, g := a.home.Row(), b.home.Row(); h.Home == g.Home || h.Epoch != 1 || g.Epoch != 1 {
+	if h, g := a.numbers.Row(), b.numbers.Row(); h.Home == g.Home || h.Epoch != 1 || g.Epoch != 1 {
 		t.Errorf("they have %+v and %+v", h, g)
 	}
 	if j, k := ca.Root().Task.Job(), cb.Root().Task.Job(); j == k {
@@ -134,7 +134,7 @@ func TestNodesShareAControlPlane(t *testing.T) {
 	sees(cb, 2)
 	claim := func(n *Node, c *client.Client) error {
 		id := ids.ActorID(ids.Derive(ids.RootTask(c.Root().Task.Job(), 1), 1))
-		_, err := n.askWait(t.Context(), gcs.Claim{Actor: gcs.ActorRecord{Namespace: "n", Name: "hits", Actor: id.String(), Job: id.Job(), Detached: true}})
+		_, err := n.control.askWait(t.Context(), gcs.Claim{Actor: gcs.ActorRecord{Namespace: "n", Name: "hits", Actor: id.String(), Job: id.Job(), Detached: true}})
 		return err
 	}
 	if err := claim(a, ca); err != nil {
@@ -143,12 +143,12 @@ func TestNodesShareAControlPlane(t *testing.T) {
 	if err := claim(b, cb); !errors.Is(err, errs.ErrNameTaken) {
 		t.Errorf("the other's name: %v", err)
 	}
-	home := b.home.Row().Home
+	home := b.numbers.Row().Home
 	stop(b, cb)
 	sees(ca, 1)
 	b, cb = start(dirB)
 	defer func() { stop(b, cb) }()
-	if h := b.home.Row(); h.Home != home || h.Epoch != 2 {
+	if h := b.numbers.Row(); h.Home != home || h.Epoch != 2 {
 		t.Errorf("it comes back as %+v", h)
 	}
 	sees(ca, 2)

@@ -21,9 +21,6 @@ import (
 	"mobula/wire/conn"
 )
 
-// Name is the node's.
-func (n *Node) Name() string { return n.cfg.Name }
-
 // DialConfig is how a driver in another process joins.
 type DialConfig struct {
 	Namespace string
@@ -149,15 +146,4 @@ func (d *Driver) Close(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// newClient is one in this process.
-func (n *Node) newClient(cfg client.Config) *client.Client {
-	var c *client.Client
-	cfg.Memory, cfg.Log, cfg.WarnAfter = n.memoryOf(cfg.Welcome.Job), n.cfg.Logger, n.cfg.WarnAfter
-	cfg.Explain = state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
-		return c.Request(ctx, method, body)
-	})
-	c = client.New(cfg)
-	return c
 }

@@ -13,6 +13,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/link"
 	"mobula/internal/node/jobs"
+	"mobula/internal/node/member"
 	"mobula/internal/node/outlet"
 	"mobula/internal/state"
 	"mobula/wire"
@@ -62,12 +63,12 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer got.Release()
-	old := n.clients.get(c.ID())
+	old := n.sessions.get(c.ID())
 	back := makeSession(old.id, old.role, old.job, old.pid) // of the same client, again
 	back.nth, back.Outlet = 1, old.Outlet
 	defer back.finish()
 	n.jobs.ref.Deliver(jobs.Gone{Client: old.id})
-	if err := n.join(back); err != nil {
+	if err := n.members.join(back); err != nil {
 		t.Fatal(err)
 	}
 	stepped := func() { // what was said before has been
@@ -76,12 +77,12 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	n.doMember(old, old.ref, dropPins)
+	n.members.do(old, old.ref, member.DropPins)
 	stepped()
 	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned == 0 {
 		t.Errorf("the old session's end took the new one's pins: %+v, %v", s, err)
 	}
-	n.doMember(back, back.ref, dropPins)
+	n.members.do(back, back.ref, member.DropPins)
 	stepped()
 	if s, err := n.StoreStats(t.Context()); err != nil || s.Pinned != 0 {
 		t.Errorf("the last session's end leaves pins: %+v, %v", s, err)
@@ -118,7 +119,7 @@ func TestLeavingANodeThatHasGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.clients.get(l.Welcome.Client).Close()
+	n.sessions.get(l.Welcome.Client).Close()
 	for end := time.Now().Add(10 * time.Second); !l.Conn.Gone(); { // nobody reads: a write finds out
 		if _ = l.Conn.Send(&wire.Drain{}); time.Now().After(end) {
 			t.Fatal("a write does not find out that the node has gone")

@@ -15,77 +15,96 @@ import (
 	"mobula/wire"
 )
 
-// startDirectory adds the directory of actors to the tree, below nothing: it is there before the control plane, which starts when it is first
+// directoryShell is the directory of actors as the node has it.
+type directoryShell struct {
+	*base
+	numbers *numbers
+	control *control
+	owners  *owners
+	jobs    *jobShell
+	ref     *actors.Ref[directory.Event]
+}
+
+// start adds the directory of actors to the tree, below nothing: it is there before the control plane, which starts when it is first
 // asked, and after the owners.
-func (n *Node) startDirectory() (err error) {
-	n.directory, err = actors.Spawn(n.sys, actors.Spec[directory.Event, directory.Effect]{
+func (d *directoryShell) start() (err error) {
+	d.ref, err = actors.Spawn(d.sys, actors.Spec[directory.Event, directory.Effect]{
 		Kind: "directory", Name: "directory",
-		New:      n.buildDirectory,
-		Do:       n.doDirectory,
-		OnPoison: func(_ *actors.Ref[directory.Event], ev directory.Event, err error) { n.noDirectory(ev, err) },
+		New:      d.build,
+		Do:       d.do,
+		OnPoison: func(_ *actors.Ref[directory.Event], ev directory.Event, err error) { d.refuse(ev, err) },
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	return err
 }
 
-// buildDirectory makes the core. One that follows another asks the owners and the control plane for all it is to know.
-func (n *Node) buildDirectory(start actors.Start) (actors.Core[directory.Event, directory.Effect], []directory.Event, error) {
-	core := directory.New(n.home.Row().Home)
+// build makes the core. One that follows another asks the owners and the control plane for all it is to know.
+func (d *directoryShell) build(start actors.Start) (actors.Core[directory.Event, directory.Effect], []directory.Event, error) {
+	core := directory.New(d.numbers.Row().Home)
 	if start.Restart == 0 {
 		return core, nil, nil
 	}
 	var jobs []ids.JobID
-	for _, o := range n.owners.all() {
+	for _, o := range d.owners.all() {
 		jobs = append(jobs, o.job)
 	}
 	return core, []directory.Event{directory.Rebuild{Jobs: jobs}}, nil
 }
 
-// toDirectory tells the directory. One that has failed for good has its askers told.
-func (n *Node) toDirectory(ev directory.Event) {
+// deliver tells the directory. One that has failed for good has its askers told.
+func (d *directoryShell) deliver(ev directory.Event) {
 	select {
-	case <-n.directory.Done():
-		n.noDirectory(ev, errs.New(errs.CodeComponentFailed, "the directory of actors has ended"))
+	case <-d.ref.Done():
+		d.refuse(ev, errs.New(errs.CodeComponentFailed, "the directory of actors has ended"))
 	default:
-		n.directory.Deliver(ev)
+		d.ref.Deliver(ev)
 	}
 }
 
-// noDirectory answers an event that the directory will not.
-func (n *Node) noDirectory(ev directory.Event, err error) {
+// refuse answers an event that the directory will not.
+func (d *directoryShell) refuse(ev directory.Event, err error) {
 	switch ev := ev.(type) {
 	case directory.Claim:
-		n.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
+		d.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
 	case directory.Claimed:
-		n.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
-		n.toDirectory(directory.Release{Actor: ev.Actor, Opts: ev.Opts}) // its creation fails, whoever has the name
+		d.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
+		d.deliver(directory.Release{Actor: ev.Actor, Opts: ev.Opts}) // its creation fails, whoever has the name
 	case directory.Locate:
 		if !ev.Done {
-			n.tellOwner(ev.Job, directory.Place{Actor: ev.Actor, State: actor.Locating, Err: errs.From(err)})
+			d.tellOwner(ev.Job, directory.Place{Actor: ev.Actor, State: actor.Locating, Err: errs.From(err)})
 		}
 	}
 }
 
 // fromOwner takes an owner's message about actors.
-func (n *Node) fromOwner(job ids.JobID, msg any) {
+func (d *directoryShell) fromOwner(job ids.JobID, msg any) {
 	switch m := msg.(type) {
 	case owner.ClaimName:
-		n.toDirectory(directory.Claim{Job: job, Actor: m.Actor, Opts: m.Opts})
+		d.deliver(directory.Claim{Job: job, Actor: m.Actor, Opts: m.Opts})
 	case owner.ReleaseName:
-		n.toDirectory(directory.Release{Actor: m.Actor, Opts: m.Opts, Err: m.Err})
+		d.deliver(directory.Release{Actor: m.Actor, Opts: m.Opts, Err: m.Err})
 	case owner.PublishActor:
-		n.toDirectory(directory.Publish{Place: directory.Place(m.At)})
+		d.deliver(directory.Publish{Place: directory.Place(m.At)})
 	case owner.LocateActor:
-		n.toDirectory(directory.Locate{Job: job, Actor: m.Actor, Done: m.Done})
+		d.deliver(directory.Locate{Job: job, Actor: m.Actor, Done: m.Done})
 	case owner.CallsLost:
-		n.toOwnerOf(m.Actor, m)
+		d.toOwnerOf(m.Actor, m)
 	case owner.KillActor:
-		n.toOwnerOf(m.Actor, owner.KillRequested(m))
+		d.toOwnerOf(m.Actor, owner.KillRequested(m))
 	}
 }
 
+// toOwnerOf passes on what an owner says to the owner of another job's actor, which has no answer.
+func (d *directoryShell) toOwnerOf(a ids.ActorID, m any) {
+	if err := d.numbers.Answers(a.Job()); err != nil {
+		d.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
+		return
+	}
+	d.owners.post(a.Job(), owner.FromRegistry{Msg: m})
+}
+
 // tellOwner passes on what the directory says to an owner.
-func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
+func (d *directoryShell) tellOwner(job ids.JobID, m directory.Msg) {
 	var out any
 	switch m := m.(type) {
 	case directory.NameClaimed:
@@ -94,7 +113,7 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 		out = owner.NameHeld(m)
 	case directory.Place:
 		if m.Worker != 0 { // it will speak to it
-			_ = n.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Guest{Ask: a, Client: m.Worker, Job: job} }) // else the node ends
+			_ = d.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Guest{Ask: a, Client: m.Worker, Job: job} }) // else the node ends
 		}
 		out = owner.ActorAt(m)
 	case directory.Sought:
@@ -102,45 +121,45 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 	case directory.Restate:
 		out = owner.Restate{}
 	}
-	n.owners.post(job, owner.FromRegistry{Msg: out})
+	d.owners.post(job, owner.FromRegistry{Msg: out})
 }
 
-// doDirectory carries out one effect.
-func (n *Node) doDirectory(self *actors.Ref[directory.Event], e directory.Effect) {
+// do carries out one effect.
+func (d *directoryShell) do(self *actors.Ref[directory.Event], e directory.Effect) {
 	switch e := e.(type) {
 	case directory.ToOwner:
-		n.tellOwner(e.Job, e.Msg)
+		d.tellOwner(e.Job, e.Msg)
 	case directory.ClaimRow:
-		n.ask(gcs.Claim{Actor: n.record(e.Job, e.Actor, e.Opts, gcs.ActorPending)}, func(r gcs.Reply) {
+		d.control.ask(gcs.Claim{Actor: d.record(e.Job, e.Actor, e.Opts, gcs.ActorPending)}, func(r gcs.Reply) {
 			held, _ := firstActor(r.Records)
 			holder, _ := parseActor(held.Actor) // none: it is not known who
 			self.Deliver(directory.Claimed{Claim: e.Claim, Holder: holder, Err: errs.From(r.Err)})
 		})
 	case directory.FreeRow:
-		n.ask(gcs.Free{Namespace: e.Namespace, Name: e.Name.Name, Actor: e.Actor.String()}, func(r gcs.Reply) {
-			final := n.cfg.NoGCS || n.life.Err() != nil || errors.Is(r.Err, errs.ErrShutdown)
+		d.control.ask(gcs.Free{Namespace: e.Namespace, Name: e.Name.Name, Actor: e.Actor.String()}, func(r gcs.Reply) {
+			final := d.cfg.NoGCS || d.life.Err() != nil || errors.Is(r.Err, errs.ErrShutdown)
 			self.Deliver(directory.Freed{FreeRow: e, Err: errs.From(r.Err), Final: final})
 		})
 	case directory.UpdateRow:
-		n.ask(gcs.Update{Actor: n.record(e.Actor.Job(), e.Actor, e.Opts, gcs.ActorAlive)}, func(gcs.Reply) {})
+		d.control.ask(gcs.Update{Actor: d.record(e.Actor.Job(), e.Actor, e.Opts, gcs.ActorAlive)}, func(gcs.Reply) {})
 	case directory.ListRows:
-		n.listNames(self)
+		d.listNames(self)
 	case directory.After:
 		self.After(e.D, e.Ev)
 	case directory.Warn:
 		if !errors.Is(e.Err, errs.ErrShutdown) {
-			n.limited.warn(e.What, "actor", e.Row.Actor, "name", e.Row.Name.Name, "err", e.Err)
+			d.limited.warn(e.What, "actor", e.Row.Actor, "name", e.Row.Name.Name, "err", e.Err)
 		}
 	}
 }
 
 // listNames reads the table of names; one that nobody has begun is empty.
-func (n *Node) listNames(self *actors.Ref[directory.Event]) {
-	if !n.gcs.begun.Load() {
+func (d *directoryShell) listNames(self *actors.Ref[directory.Event]) {
+	if !d.control.begun.Load() {
 		self.Deliver(directory.Listed{})
 		return
 	}
-	n.ask(gcs.List{Bucket: gcs.Actors}, func(r gcs.Reply) {
+	d.control.ask(gcs.List{Bucket: gcs.Actors}, func(r gcs.Reply) {
 		out := directory.Listed{Err: errs.From(r.Err)}
 		for _, rec := range r.Records {
 			rec, ok := rec.(gcs.ActorRecord)
@@ -155,10 +174,10 @@ func (n *Node) listNames(self *actors.Ref[directory.Event]) {
 	})
 }
 
-func (n *Node) record(job ids.JobID, id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
+func (d *directoryShell) record(job ids.JobID, id ids.ActorID, o *wire.TaskOptions, st gcs.ActorState) gcs.ActorRecord {
 	return gcs.ActorRecord{
-		Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Node: n.cfg.Name,
-		Job: job, Detached: o.Detached, Epoch: n.home.Epoch(), State: st, MaxPendingCalls: max(int(o.MaxPendingCalls), 0),
+		Namespace: o.Namespace, Name: o.ActorName, Actor: id.String(), Type: o.Func, Node: d.cfg.Name,
+		Job: job, Detached: o.Detached, Epoch: d.numbers.Epoch(), State: st, MaxPendingCalls: max(int(o.MaxPendingCalls), 0),
 	}
 }
 

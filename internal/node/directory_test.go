@@ -27,7 +27,7 @@ func TestNamesThatAnEarlierLifeLeftAreReconciled(t *testing.T) {
 	ask := func(op gcs.Op) gcs.Reply {
 		t.Helper()
 		ch := make(chan gcs.Reply, 1)
-		n.ask(op, func(r gcs.Reply) { ch <- r })
+		n.control.ask(op, func(r gcs.Reply) { ch <- r })
 		select {
 		case r := <-ch:
 			return r

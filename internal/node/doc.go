@@ -4,11 +4,14 @@
 //
 // # Who owns what
 //
-// What is asked about a node package inspect answers (requests.go, inspected.go); what it records of itself is package observe's (observed.go).
+// Node is assembled of parts, each a type with its own state that has what it uses: compose in node.go gives it to them, assemble starts them in order, and
+// Close ends them. The parts are shells and tables. What is to be decided of a job's life, and of who is let in, package jobs decides, and of a
+// client's end package member; what is asked about a node package inspect answers (requests.go, inspected.go); what it records of itself is package
+// observe's (observed.go).
 //
-// Node owns the tree and the table of sessions. A session owns what is queued for one
-// client and nothing else: handles, pins and leases of a client live in owner, store and
-// scheduler, which are told when it is gone.
+// A session owns what is queued for one client and nothing else: handles, pins and leases of a client live in owner, store and
+// scheduler, which are told when it is gone. Locks guard tables alone: the owners (owners.go) and sessions (session.go), which everybody reads, the shell
+// of jobs writes.
 //
 // # The way of a message
 //

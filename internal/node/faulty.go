@@ -16,26 +16,32 @@ import (
 	"mobula/wire"
 )
 
-// This file does what a test's plan of faults says (package chaos). Without one nothing here runs.
+// injector does what a test's plan of faults says (package chaos). Without one nothing of it runs.
+type injector struct {
+	*base
+	router *router
+	delays context.Context // of injected delays: ends when Close begins
+	calm   context.CancelFunc
+}
 
-func (n *Node) chaosAddress() string {
-	if n.cfg.Chaos == nil {
+func (in *injector) address() string {
+	if in.cfg.Chaos == nil {
 		return ""
 	}
-	return n.cfg.Chaos.Address()
+	return in.cfg.Chaos.Address()
 }
 
-// callFaults are those of calls in this process; the node's own functions have none.
-func (n *Node) callFaults(system bool) *fault.Injector {
-	if n.cfg.Chaos == nil || system {
+// ofCalls are those of calls in this process; the node's own functions have none.
+func (in *injector) ofCalls(system bool) *fault.Injector {
+	if in.cfg.Chaos == nil || system {
 		return nil
 	}
-	return &fault.Injector{D: n.cfg.Chaos, Who: fault.Subject{PID: os.Getpid()}}
+	return &fault.Injector{D: in.cfg.Chaos, Who: fault.Subject{PID: os.Getpid()}}
 }
 
-// kitFaults are those of components.
-func (n *Node) kitFaults() *actors.Faults {
-	plan, faults := n.cfg.Chaos, n.cfg.Faults
+// ofKit are those of components.
+func (in *injector) ofKit() *actors.Faults {
+	plan, faults := in.cfg.Chaos, in.cfg.Faults
 	if plan == nil || !plan.Wants(fault.Component, "") {
 		return faults
 	}
@@ -46,7 +52,7 @@ func (n *Node) kitFaults() *actors.Faults {
 		if !plan.Wants(fault.Component, kind) {
 			return actors.Fault{}, false
 		}
-		d := plan.Ask(n.life, fault.Site{Kind: fault.Component, Name: kind, Detail: message}, fault.Subject{PID: os.Getpid()})
+		d := plan.Ask(in.life, fault.Site{Kind: fault.Component, Name: kind, Detail: message}, fault.Subject{PID: os.Getpid()})
 		switch d.Do {
 		case fault.Crash:
 			return actors.Fault{Kind: kind, MessageType: message, Action: actors.PanicMidStep}, true
@@ -59,21 +65,21 @@ func (n *Node) kitFaults() *actors.Faults {
 }
 
 // failing lets spills fail.
-func (n *Node) failing(s storeshell.Spiller) storeshell.Spiller {
-	if n.cfg.Chaos == nil || !n.cfg.Chaos.Wants(fault.Spill, "") {
+func (in *injector) failing(s storeshell.Spiller) storeshell.Spiller {
+	if in.cfg.Chaos == nil || !in.cfg.Chaos.Wants(fault.Spill, "") {
 		return s
 	}
-	return failingSpiller{s, n}
+	return failingSpiller{s, in}
 }
 
 type failingSpiller struct {
 	storeshell.Spiller
-	n *Node
+	to *injector
 }
 
 // Write implements storeshell.Spiller.
 func (f failingSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
-	d := f.n.cfg.Chaos.Ask(f.n.life, fault.Site{Kind: fault.Spill}, fault.Subject{PID: os.Getpid()})
+	d := f.to.cfg.Chaos.Ask(f.to.life, fault.Site{Kind: fault.Spill}, fault.Subject{PID: os.Getpid()})
 	if d.Do != fault.Fail {
 		f.Spiller.Write(items, done)
 		return
@@ -82,13 +88,13 @@ func (f failingSpiller) Write(items []spill.Item, done func([]spill.Location, er
 	if d.Err != nil {
 		err = d.Err
 	}
-	f.n.work.Go(func() { done(nil, err) }) // as a writer would, not in the store's step
+	f.to.work.Go(func() { done(nil, err) }) // as a writer would, not in the store's step
 }
 
 // faulty does to one client's messages what the plan says.
 type faulty struct {
-	n *Node
-	s *session
+	to *injector
+	s  *session
 
 	mu     sync.Mutex
 	queue  []wire.Msg  // guarded by mu: behind a message that is late, which is its first
@@ -100,21 +106,21 @@ type faulty struct {
 	late bool       // guarded by inMu: something is
 }
 
-// faultsOf are those of a client's messages.
-func (n *Node) faultsOf(s *session) *faulty {
-	if n.cfg.Chaos == nil || !n.cfg.Chaos.Wants(fault.Message, "") && !n.cfg.Chaos.Wants(fault.Create, "") {
+// ofSession are those of a client's messages.
+func (in *injector) ofSession(s *session) *faulty {
+	if in.cfg.Chaos == nil || !in.cfg.Chaos.Wants(fault.Message, "") && !in.cfg.Chaos.Wants(fault.Create, "") {
 		return nil
 	}
-	return &faulty{n: n, s: s}
+	return &faulty{to: in, s: s}
 }
 
 func (f *faulty) ask(ctx context.Context, k fault.Kind, name string) fault.Decision {
-	if !f.n.cfg.Chaos.Wants(k, name) || f.s.system {
+	if !f.to.cfg.Chaos.Wants(k, name) || f.s.system {
 		return fault.Decision{}
 	}
 	who := fault.Subject{PID: int(f.s.pid), Wired: !f.s.local()}
 	who.Worker = who.Wired && f.s.role == wire.RoleWorker
-	return f.n.cfg.Chaos.Ask(ctx, fault.Site{Kind: k, Name: name}, who)
+	return f.to.cfg.Chaos.Ask(ctx, fault.Site{Kind: k, Name: name}, who)
 }
 
 // incoming passes on what the client says. A late message holds up what follows it, as one that is slow to arrive; a dropped one ends the
@@ -125,7 +131,7 @@ func (f *faulty) incoming(ctx context.Context, msgs []wire.Msg) error {
 	}
 	rest, d, err := f.take(ctx, msgs, false)
 	for len(rest) > 0 && err == nil {
-		fault.Sleep(f.n.faults, f.n.cfg.Chaos, d)
+		fault.Sleep(f.to.delays, f.to.cfg.Chaos, d)
 		rest, d, err = f.take(ctx, rest, true)
 	}
 	return err
@@ -146,7 +152,7 @@ func (f *faulty) fromLocal(ctx context.Context, msgs []wire.Msg) error {
 	f.inMu.Lock()
 	f.late, f.in = true, slices.Clone(rest)
 	f.inMu.Unlock()
-	f.n.work.Go(func() { f.arrive(d) })
+	f.to.work.Go(func() { f.arrive(d) })
 	return nil
 }
 
@@ -158,8 +164,8 @@ func (f *faulty) arrive(d time.Duration) {
 		batch := f.in
 		f.in = nil
 		f.inMu.Unlock()
-		fault.Sleep(f.n.faults, f.n.cfg.Chaos, d)
-		rest, late, err := f.take(f.n.life, batch, decided)
+		fault.Sleep(f.to.delays, f.to.cfg.Chaos, d)
+		rest, late, err := f.take(f.to.life, batch, decided)
 		f.inMu.Lock()
 		if err != nil {
 			break // the node stops
@@ -179,7 +185,7 @@ func (f *faulty) take(ctx context.Context, msgs []wire.Msg, decided bool) (rest 
 		if len(some) == 0 {
 			return nil
 		}
-		turn, err := f.n.deliver(ctx, f.s, some, true, false)
+		turn, err := f.to.router.deliver(ctx, f.s, some, true, false)
 		if turn != nil {
 			turn()
 		}

@@ -36,8 +36,7 @@ func TestLateMessagesKeepTheirOrder(t *testing.T) {
 		"one is late":     {map[int]fault.Decision{2: hour}, []uint64{1}, []uint64{1, 2, 3, 4}},
 		"one comes twice": {map[int]fault.Decision{2: {Do: fault.Duplicate}}, []uint64{1, 2, 2, 3, 4}, []uint64{1, 2, 2, 3, 4}},
 	} {
-		n := &Node{}
-		n.cfg.Chaos = &script{does: c.does}
+		in := &injector{base: &base{cfg: Config{Chaos: &script{does: c.does}}}}
 		s := makeSession(1, wire.RoleDriver, 1, 1)
 		var got []uint64
 		s.Outlet = &outlet.Local{Deliver: func(batch []wire.Msg) {
@@ -45,7 +44,7 @@ func TestLateMessagesKeepTheirOrder(t *testing.T) {
 				got = append(got, m.(*wire.Reply).Req)
 			}
 		}}
-		s.faults = n.faultsOf(s)
+		s.faults = in.ofSession(s)
 		for i := range uint64(4) {
 			s.Push(&wire.Reply{Req: i + 1})
 			s.Flush()
@@ -66,8 +65,7 @@ func TestLateMessagesKeepTheirOrder(t *testing.T) {
 // Two that are late follow one another.
 func TestOneLateMessageAfterAnother(t *testing.T) {
 	soon := fault.Decision{Do: fault.Delay, For: time.Millisecond}
-	n := &Node{}
-	n.cfg.Chaos = &script{does: map[int]fault.Decision{1: soon, 3: soon}}
+	in := &injector{base: &base{cfg: Config{Chaos: &script{does: map[int]fault.Decision{1: soon, 3: soon}}}}}
 	s := makeSession(1, wire.RoleDriver, 1, 1)
 	got := make(chan uint64, 4)
 	s.Outlet = &outlet.Local{Deliver: func(batch []wire.Msg) {
@@ -75,7 +73,7 @@ func TestOneLateMessageAfterAnother(t *testing.T) {
 			got <- m.(*wire.Reply).Req
 		}
 	}}
-	s.faults = n.faultsOf(s)
+	s.faults = in.ofSession(s)
 	for i := range uint64(4) {
 		s.Push(&wire.Reply{Req: i + 1})
 	}

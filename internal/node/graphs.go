@@ -11,36 +11,47 @@ import (
 	"mobula/internal/state"
 )
 
-// startGraphs prepares the node to run task graphs, below the raylet.
-func (n *Node) startGraphs() {
-	n.graphs = &runshell.Host{
-		Capacity: run.Capacity{Threads: int(max(1, n.cfg.CPUs)), Memory: int64(n.cfg.StoreBytes), Limit: int64(n.cfg.MemoryLimit)},
-		Parent:   n.rayletSup, Heaps: n.heaped.Load,
-	}
-	n.system = map[string]*registry.Function{run.Func: n.graphs.Function()}
+// graphs is the task graphs that run, and the node's own functions.
+type graphs struct {
+	*base
+	raylet  *rayletShell
+	monitor *monitor
+
+	host   *runshell.Host                // immutable
+	system map[string]*registry.Function // the node's own functions; immutable
 }
 
-// systemFunction finds a function that the node itself runs.
-func (n *Node) systemFunction(name string) (*registry.Function, bool) {
-	f, ok := n.system[name]
+// open prepares the node to run task graphs, below the raylet.
+func (g *graphs) open() error {
+	g.host = &runshell.Host{
+		Capacity: run.Capacity{Threads: int(max(1, g.cfg.CPUs)), Memory: int64(g.cfg.StoreBytes), Limit: int64(g.cfg.MemoryLimit)},
+		Parent:   g.raylet.sup, Heaps: g.monitor.heaped.Load,
+	}
+	g.system = map[string]*registry.Function{run.Func: g.host.Function()}
+	return nil
+}
+
+// function finds a function that the node itself runs.
+func (g *graphs) function(name string) (*registry.Function, bool) {
+	f, ok := g.system[name]
 	return f, ok
 }
 
 // secede takes what a task says of its place in a graph. A task that is in none needs nothing said.
-func (n *Node) secede(_ context.Context, r state.SecedeRequest) (empty, error) {
+func (g *graphs) secede(_ context.Context, r state.SecedeRequest) (empty, error) {
 	task, ok := ids.TaskOf(r.Task)
 	parent, also := ids.TaskOf(r.Parent)
 	if !ok || !also {
 		return empty{}, errs.New(errs.CodeInvalid, "task and parent have %d and %d bytes, want %d", len(r.Task), len(r.Parent), ids.TaskSize)
 	}
-	n.graphs.Secede(parent, task, r.Back)
+	g.host.Secede(parent, task, r.Back)
 	return empty{}, nil
 }
 
-// runningGraphs gives the task graphs that run, as lists show them.
-func (n *Node) runningGraphs() []state.Graph {
+// running gives the task graphs that run, as lists show them.
+func (g *graphs) running() []state.Graph {
 	out := []state.Graph{}
-	for _, p := range n.graphs.Running() {
+	for _, p := range g.host.Running() {
 		out = append(out, state.Graph{
 			ID: p.Task.String(), Name: p.Name, Job: p.Task.Job().String(), Tasks: p.Tasks, Waiting: p.Waiting, Queued: p.Queued, Processing: p.Processing,
 			InLine: p.InLine, Done: p.Done, Failed: p.Failed, Bytes: uint64(p.Bytes), Peak: uint64(p.Peak), Started: p.Started.UnixNano(),

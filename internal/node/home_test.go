@@ -70,18 +70,18 @@ func TestNoLifeGivesOutTheIDsOfAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := n.newJob(false)
+		j, err := n.jobs.newJob(false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := n.newSession(1, j, 1)
+		s, err := n.sessions.begin(1, j, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.granted(n.lastLease(0) + 3)
-		n.startedWorker(ids.WorkerID(n.home.Last(home.Workers) + 1))
-		l, w := n.home.Last(home.Leases), n.home.Last(home.Workers)
-		if e := n.newEpoch(); j <= job || uint64(s.id) <= client || l <= lease || w <= worker || e <= epoch {
+		n.numbers.granted(n.numbers.lastLease(0) + 3)
+		n.numbers.startedWorker(ids.WorkerID(n.numbers.Last(home.Workers) + 1))
+		l, w := n.numbers.Last(home.Leases), n.numbers.Last(home.Workers)
+		if e := n.numbers.newEpoch(); j <= job || uint64(s.id) <= client || l <= lease || w <= worker || e <= epoch {
 			t.Errorf("job %v after %v, client %v after %d, lease %d after %d, worker %d after %d, epoch %d after %d", j, job, s.id, client, l, lease, w, worker, e, epoch)
 		} else {
 			job, client, lease, worker, epoch = j, uint64(s.id), l, w, e

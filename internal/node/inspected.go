@@ -23,7 +23,7 @@ func (n *Node) newInspector() *inspect.Inspector {
 func (v inspected) Parts() inspect.Parts {
 	n := v.n
 	return inspect.Parts{
-		System: n.sys, Raylet: n.raylet, Store: n.store, Memory: n.shm, Asked: n.asked, Spiller: n.spiller, Procs: n.procs, Events: n.obs.Recorder(), Classes: n.obs.Set().Actors,
+		System: n.sys, Raylet: n.raylet.ref, Store: n.store.actor, Memory: n.store.shm, Asked: n.store.asked, Spiller: n.store.spiller, Procs: n.raylet.procs, Events: n.obs.Recorder(), Classes: n.obs.Set().Actors,
 	}
 }
 
@@ -31,8 +31,8 @@ func (v inspected) Outline(out *metrics.Snapshot) {
 	n := v.n
 	s := &out.Status
 	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), n.since, n.clock.Now()
-	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control(), n.sys.Restarts(), len(n.clients.all())
-	s.Graphs, s.Lost = n.runningGraphs(), n.lostJobs()
+	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control.state(), n.sys.Restarts(), len(n.sessions.all())
+	s.Graphs, s.Lost = n.graphs.running(), n.files.Lost()
 	n.obs.Outline(out)
 }
 
@@ -52,10 +52,10 @@ func (v inspected) Owner(job ids.JobID) *inspect.Owner {
 	return nil
 }
 
-func (v inspected) Namespace(job ids.JobID) string { return v.n.programOf(job).namespace }
+func (v inspected) Namespace(job ids.JobID) string { return v.n.programs.of(job).namespace }
 
 func (v inspected) Clients() []*inspect.Client {
-	all := v.n.clients.all()
+	all := v.n.sessions.all()
 	out := make([]*inspect.Client, len(all))
 	for i, s := range all {
 		out[i] = s.shown()
@@ -64,7 +64,7 @@ func (v inspected) Clients() []*inspect.Client {
 }
 
 func (v inspected) Client(id ids.ClientID) *inspect.Client {
-	if s := v.n.clients.get(id); s != nil {
+	if s := v.n.sessions.get(id); s != nil {
 		return s.shown()
 	}
 	return nil
@@ -79,12 +79,12 @@ func (v inspected) Report(id ids.ClientID) (said wire.Stats, ok bool) {
 	return v.n.obs.Report(id)
 }
 
-func (v inspected) Graphs() []state.Graph { return v.n.runningGraphs() }
+func (v inspected) Graphs() []state.Graph { return v.n.graphs.running() }
 
 func (v inspected) Nameless() bool { return v.n.cfg.NoGCS }
 
 func (v inspected) Named(ctx context.Context, namespace, name string) (ids.ActorID, error) {
-	rec, err := v.n.named(ctx, state.ActorRequest{Namespace: namespace, Name: name})
+	rec, err := v.n.control.named(ctx, state.ActorRequest{Namespace: namespace, Name: name})
 	if err != nil {
 		return ids.ActorID{}, err
 	}
@@ -92,11 +92,11 @@ func (v inspected) Named(ctx context.Context, namespace, name string) (ids.Actor
 }
 
 func (v inspected) Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error) {
-	self = v.n.nodeRecord()
+	self = v.n.control.self()
 	if len(v.n.cfg.GCS) == 0 {
 		return self, nil, nil
 	}
-	records, err := v.n.askWait(ctx, gcs.List{Bucket: gcs.Nodes})
+	records, err := v.n.control.askWait(ctx, gcs.List{Bucket: gcs.Nodes})
 	for _, r := range records {
 		if r := r.(gcs.NodeRecord); r.Home != self.Home { // of itself it knows more than the table
 			others = append(others, r)

@@ -459,7 +459,7 @@ func TestAClientsRequestsAreBounded(t *testing.T) {
 	got := make(replies, 2*maxColdWaiting)
 	wild.Outlet = got
 	for i := range maxColdWaiting + 10 {
-		n.cold(wild, &wire.Request{Req: uint64(i), Method: state.MethodPing})
+		n.requests.cold(wild, &wire.Request{Req: uint64(i), Method: state.MethodPing})
 	}
 	for range 10 {
 		if r := <-got; !errors.Is(r.Err, errs.ErrBacklog) {

@@ -22,26 +22,37 @@ import (
 
 // jobShell is the shell of the core of jobs. What it has outlives cores.
 type jobShell struct {
-	n       *Node
+	*base
+	numbers   *numbers
+	sessions  *sessions
+	members   *members
+	owners    *owners
+	programs  *programs
+	mapped    *memories
+	locals    *locals
+	control   *control
+	directory *directoryShell
+	store     *storeShell
+	raylet    *rayletShell
+	monitor   *monitor
+
 	ref     *actors.Ref[jobs.Event]
 	asks    asks
 	returns atomic.Int64 // of drivers, counted
 
 	mu      sync.Mutex
 	coming  map[ids.JobID]*ownerActor // guarded by mu: owners that the table is to have
-	members map[ids.ClientID]*session // guarded by mu: let in, and not gone
+	in      map[ids.ClientID]*session // guarded by mu: let in, and not gone
 	started []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
 	found   []jobs.Found              // guarded by mu: by the store, before settled
 	settled bool                      // guarded by mu: no job of an earlier life comes back any more
 	ended   map[ids.JobID]*ownerActor // of the component's goroutine: removed, and not yet cleaned up
 }
 
-// startJobs adds the core of jobs to the tree. Everything that knows of a job comes after it, and ends before.
-func (n *Node) startJobs() (err error) {
-	j := &n.jobs
-	j.n, j.members = n, make(map[ids.ClientID]*session)
-	j.coming, j.ended = make(map[ids.JobID]*ownerActor), make(map[ids.JobID]*ownerActor)
-	j.ref, err = actors.Spawn(n.sys, actors.Spec[jobs.Event, jobs.Effect]{
+// start adds the core of jobs to the tree. Everything that knows of a job comes after it, and ends before.
+func (j *jobShell) start() (err error) {
+	j.in, j.coming, j.ended = make(map[ids.ClientID]*session), make(map[ids.JobID]*ownerActor), make(map[ids.JobID]*ownerActor)
+	j.ref, err = actors.Spawn(j.sys, actors.Spec[jobs.Event, jobs.Effect]{
 		Kind: "jobs", Name: "jobs",
 		New:      j.build,
 		Do:       j.do,
@@ -53,19 +64,19 @@ func (n *Node) startJobs() (err error) {
 
 // build makes the core. One that follows another is told what there is.
 func (j *jobShell) build(start actors.Start) (actors.Core[jobs.Event, jobs.Effect], []jobs.Event, error) {
-	core := jobs.New(j.n.cfg.Name)
+	core := jobs.New(j.cfg.Name)
 	if start.Restart == 0 {
 		return core, nil, nil
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	r := jobs.Rebuild{Asked: j.asks.unanswered(), Found: slices.Clone(j.found), Settled: j.settled}
-	for _, o := range j.n.owners.all() {
+	for _, o := range j.owners.all() {
 		started := slices.ContainsFunc(j.started, func(s pool.JobStarted) bool { return s.Job == o.job })
 		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Here: o.here, Started: started})
 	}
-	for _, id := range slices.Sorted(maps.Keys(j.members)) {
-		r.Clients = append(r.Clients, j.members[id].client())
+	for _, id := range slices.Sorted(maps.Keys(j.in)) {
+		r.Clients = append(r.Clients, j.in[id].client())
 	}
 	return core, []jobs.Event{r}, nil
 }
@@ -78,7 +89,7 @@ func (j *jobShell) ask(s *session, with func(jobs.Ask) jobs.Event) error {
 // send is ask that does not wait.
 func (j *jobShell) send(s *session, with func(jobs.Ask) jobs.Event) *question {
 	q := j.asks.add(s, with)
-	if err := j.ref.SendRun(j.n.life, q.ev); err != nil {
+	if err := j.ref.SendRun(j.life, q.ev); err != nil {
 		j.asks.end(jobs.AskOf(q.ev), err)
 	}
 	return q
@@ -96,7 +107,6 @@ func (j *jobShell) await(q *question) error {
 
 // do carries out one effect.
 func (j *jobShell) do(self *actors.Ref[jobs.Event], e jobs.Effect) {
-	n := j.n
 	switch e := e.(type) {
 	case jobs.Answer:
 		j.asks.end(e.Ask, asError(e.Err))
@@ -106,44 +116,44 @@ func (j *jobShell) do(self *actors.Ref[jobs.Event], e jobs.Effect) {
 		j.letIn(self, e)
 	case jobs.Introduce:
 		j.member(e.Client).meet(e.Job)
-		n.owners.post(e.Job, e.ClientJoined)
+		j.owners.post(e.Job, e.ClientJoined)
 	case jobs.TellGone:
 		j.forget(e.Client)
 		for _, job := range e.Jobs {
-			n.owners.post(job, owner.ClientGone{Client: e.Client, Err: e.Err})
+			j.owners.post(job, owner.ClientGone{Client: e.Client, Err: e.Err})
 		}
 	case jobs.WorkerGone:
-		n.raylet.Deliver(pool.Disconnected{Client: e.Client})
-		n.monitor.Deliver(memmon.WorkerGone{Worker: e.Client})
+		j.raylet.ref.Deliver(pool.Disconnected{Client: e.Client})
+		j.monitor.ref.Deliver(memmon.WorkerGone{Worker: e.Client})
 	case jobs.ForgetDriver:
-		n.forgetDriver(e.Job)
+		j.files.Forget(e.Job)
 	case jobs.Dismiss:
-		n.leave(j.member(e.Client), e.Err)
+		j.members.leave(j.member(e.Client), e.Err)
 	case jobs.Expel:
-		n.clients.send(e.Client, &wire.Bye{Err: e.Err})
+		j.sessions.send(e.Client, &wire.Bye{Err: e.Err})
 		j.member(e.Client).Close()
 	case jobs.TellOver:
-		n.clients.send(e.Client, &wire.Bye{Err: e.Err})
+		j.sessions.send(e.Client, &wire.Bye{Err: e.Err})
 	case jobs.Resume:
-		n.owners.resume(e.Job, e.Orphan)
+		j.owners.resume(e.Job, e.Orphan)
 	case jobs.StartJob:
-		j.asks.end(e.Ask, j.start(e.JobStarted))
+		j.asks.end(e.Ask, j.startJob(e.JobStarted))
 	case jobs.Remove:
 		j.remove(e.Job)
 	case jobs.EndProcesses:
-		n.procs.EndJob(e.Job)
+		j.raylet.procs.EndJob(e.Job)
 	case jobs.CleanUp:
 		j.cleanUp(e)
 	case jobs.Settled:
 		j.settle()
 	case jobs.ToOwner:
-		n.owners.post(e.Job, e.Ev)
+		j.owners.post(e.Job, e.Ev)
 	case jobs.ToRaylet:
-		n.raylet.Deliver(e.Ev)
+		j.raylet.ref.Deliver(e.Ev)
 	case jobs.ToStore:
-		n.toStore(e.Ev)
+		j.store.deliver(e.Ev)
 	case jobs.ToDirectory:
-		n.toDirectory(e.Ev)
+		j.directory.deliver(e.Ev)
 	default:
 		panic(errs.New(errs.CodeInvalid, "the core of jobs asks for a %T, which nobody does", e)) // a fault of the program
 	}
@@ -168,7 +178,7 @@ func (j *jobShell) own(e jobs.Own) {
 	if e.First != nil {
 		o.ref.Deliver(e.First)
 	}
-	j.n.owners.put(o)
+	j.owners.put(o)
 }
 
 // letIn makes a client a part of the node.
@@ -181,40 +191,40 @@ func (j *jobShell) letIn(self *actors.Ref[jobs.Event], e jobs.LetIn) {
 		s.job, s.root = e.Job, ids.RootTask(e.Job, uint64(e.Client))
 	}
 	j.mu.Lock()
-	done := j.members[s.id] == s
-	j.members[s.id] = s
+	done := j.in[s.id] == s
+	j.in[s.id] = s
 	j.mu.Unlock()
 	if done {
 		return // for the core before
 	}
-	if err := j.n.startMember(s); err != nil {
+	if err := j.members.start(s); err != nil {
 		j.asks.end(e.Ask, err)
 		self.Deliver(jobs.Gone{Client: s.id, Nth: s.nth, Err: errs.From(err)})
 		return
 	}
-	j.n.clients.add(s)
-	j.n.toStore(objectstore.ClientJoined{Client: s.id, PID: s.pid, Job: s.job})
+	j.sessions.add(s)
+	j.store.deliver(objectstore.ClientJoined{Client: s.id, PID: s.pid, Job: s.job})
 }
 
 // member is a client that was let in.
 func (j *jobShell) member(id ids.ClientID) *session {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.members[id]
+	return j.in[id]
 }
 
 func (j *jobShell) forget(id ids.ClientID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.members, id)
+	delete(j.in, id)
 }
 
-// start tells the raylet of a job, and remembers it for the raylet's next core.
-func (j *jobShell) start(ev pool.JobStarted) error {
+// startJob tells the raylet of a job, and remembers it for the raylet's next core.
+func (j *jobShell) startJob(ev pool.JobStarted) error {
 	j.mu.Lock()
 	j.started = append(j.started, ev)
 	j.mu.Unlock()
-	return j.n.raylet.Post(ev)
+	return j.raylet.ref.Post(ev)
 }
 
 // startedJobs are the jobs as the raylet was told.
@@ -249,13 +259,13 @@ func (j *jobShell) settle() {
 
 // remove takes a job that is over out of the tables.
 func (j *jobShell) remove(job ids.JobID) {
-	if o := j.n.owners.remove(job); o != nil {
+	if o := j.owners.remove(job); o != nil {
 		j.ended[job] = o
 	}
 	j.mu.Lock()
 	j.started = slices.DeleteFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })
 	j.mu.Unlock()
-	j.n.dropProgram(job)
+	j.programs.drop(job)
 }
 
 // cleanUp ends what is left of a job that was removed, beside everything else: its owner has called this, and cannot wait for its own end.
@@ -265,20 +275,19 @@ func (j *jobShell) cleanUp(e jobs.CleanUp) {
 		return
 	}
 	delete(j.ended, e.Job)
-	n := j.n
-	n.work.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), n.cfg.CloseTimeout)
+	j.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), j.cfg.CloseTimeout)
 		defer cancel()
-		n.closeLocals(ctx, n.takeLocals(e.Job))
+		j.locals.close(ctx, e.Job)
 		if err := o.ref.Stop(ctx); err != nil {
-			n.cfg.Logger.Warn("the owner of an ended job did not stop", "job", e.Job, "err", err)
+			j.cfg.Logger.Warn("the owner of an ended job did not stop", "job", e.Job, "err", err)
 		}
-		err := errors.Join(o.log.Remove(), n.dropDriver(e.Job))
+		err := errors.Join(o.log.Remove(), j.files.Drop(e.Job))
 		if e.Unmap {
-			err = errors.Join(err, n.mapped.drop(e.Job))
+			err = errors.Join(err, j.mapped.drop(e.Job))
 		}
 		if err != nil {
-			n.cfg.Logger.Warn("what was kept of an ended job could not be removed", "job", e.Job, "err", err)
+			j.cfg.Logger.Warn("what was kept of an ended job could not be removed", "job", e.Job, "err", err)
 		}
 	})
 }

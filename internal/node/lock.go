@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/node/jobfile"
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
 )
@@ -112,33 +113,40 @@ func taken(dir string, pid int) error {
 }
 
 // ownNames is all that a node makes in its directory.
-var ownNames = []string{SocketName, "gcs", "owner", "jobs", lostName, "logs", "events", "spill"}
+var ownNames = []string{SocketName, "gcs", "owner", "jobs", jobfile.LostName, "logs", "events", "spill"}
 
-// claim has the node take a directory: the one it is told, or a fresh one.
-func (n *Node) claim() (err error) {
-	if n.cfg.Dir == "" {
-		if n.dir, err = freshDir(); err != nil {
+// place is a directory that the node has.
+type place struct {
+	dir  string
+	lock *os.File     // by which it is ours; nil: it is not
+	tidy func() error // removes from it what is not to stay; nil: all is
+}
+
+// claim takes a directory: the one that the node is told, or a fresh one.
+func (p *place) claim(cfg Config) (err error) {
+	if cfg.Dir == "" {
+		if p.dir, err = freshDir(); err != nil {
 			return err
 		}
-		n.tidy = func() error { return os.RemoveAll(n.dir) }
-		n.lock, err = lockDir(n.dir)
+		p.tidy = func() error { return os.RemoveAll(p.dir) }
+		p.lock, err = lockDir(p.dir)
 		return err
 	}
-	n.dir = n.cfg.Dir
-	restore, err := makePrivate(n.dir)
+	p.dir = cfg.Dir
+	restore, err := makePrivate(p.dir)
 	if err != nil {
 		return err
 	}
-	_, err = os.Stat(n.dir)
+	_, err = os.Stat(p.dir)
 	made := errors.Is(err, fs.ErrNotExist)
-	_, err = os.Stat(filepath.Join(n.dir, lockName))
+	_, err = os.Stat(filepath.Join(p.dir, lockName))
 	killed := err == nil
-	if n.lock, err = lockDir(n.dir); err != nil || n.cfg.Keep {
+	if p.lock, err = lockDir(p.dir); err != nil || cfg.Keep {
 		return err
 	}
-	err = n.claimForProgram(made, killed)
-	if tidy := n.tidy; tidy != nil {
-		n.tidy = func() error { return errors.Join(tidy(), restore()) }
+	err = p.claimForProgram(made, killed)
+	if tidy := p.tidy; tidy != nil {
+		p.tidy = func() error { return errors.Join(tidy(), restore()) }
 	}
 	return err
 }
@@ -170,25 +178,25 @@ func makePrivate(dir string) (restore func() error, err error) {
 
 // claimForProgram is for a node inside a program: it leaves the directory as it found it. What a
 // killed one left goes first.
-func (n *Node) claimForProgram(made, killed bool) error {
-	if safefs.Exists(filepath.Join(n.dir, secretName)) {
-		return errs.New(errs.CodeInvalid, "node directory %q keeps the state of a node that mobula start runs, which a node inside a program would end: give this one another", n.dir)
+func (p *place) claimForProgram(made, killed bool) error {
+	if safefs.Exists(filepath.Join(p.dir, secretName)) {
+		return errs.New(errs.CodeInvalid, "node directory %q keeps the state of a node that mobula start runs, which a node inside a program would end: give this one another", p.dir)
 	}
 	var all []error
 	ours := slices.DeleteFunc(slices.Clone(ownNames), func(name string) bool {
-		path := filepath.Join(n.dir, name)
+		path := filepath.Join(p.dir, name)
 		if killed {
 			all = append(all, os.RemoveAll(path))
 		}
 		return safefs.Exists(path) // it is somebody else's
 	})
-	n.tidy = func() error {
+	p.tidy = func() error {
 		var all []error
 		for _, name := range append(ours, lockName) {
-			all = append(all, os.RemoveAll(filepath.Join(n.dir, name)))
+			all = append(all, os.RemoveAll(filepath.Join(p.dir, name)))
 		}
 		if made {
-			_ = os.Remove(n.dir) // somebody may have put something there
+			_ = os.Remove(p.dir) // somebody may have put something there
 		}
 		return errors.Join(all...)
 	}
@@ -196,19 +204,13 @@ func (n *Node) claimForProgram(made, killed bool) error {
 }
 
 // release lets the next node have the directory.
-func (n *Node) release() error {
+func (p *place) release() error {
 	var all []error
-	if n.tidy != nil && n.lock != nil {
-		all = append(all, n.tidy())
+	if p.tidy != nil && p.lock != nil {
+		all = append(all, p.tidy())
 	}
-	if n.lock != nil {
-		all = append(all, n.lock.Close())
-	}
-	if n.obs != nil {
-		n.obs.Close()
-	}
-	if n.cfg.closeLog != nil {
-		all = append(all, n.cfg.closeLog())
+	if p.lock != nil {
+		all = append(all, p.lock.Close())
 	}
 	return errors.Join(all...)
 }

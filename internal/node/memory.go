@@ -13,6 +13,8 @@ import (
 
 // memories are what the clients in this process see of the store: for each job its file, and the fallback files that were announced to it.
 type memories struct {
+	segment func(ids.JobID) (*segment.Segment, error)
+
 	mu     sync.Mutex
 	jobs   map[ids.JobID]*memory // guarded by mu
 	closed bool                  // guarded by mu
@@ -20,7 +22,7 @@ type memories struct {
 
 // memory is a job's, mapped when it is first used: most jobs use none in this process.
 type memory struct {
-	n   *Node
+	of  *memories
 	job ids.JobID
 
 	mu     sync.Mutex
@@ -28,14 +30,13 @@ type memory struct {
 	closed bool             // guarded by mu
 }
 
-// memoryOf is the memory of a job's clients in this process.
-func (n *Node) memoryOf(job ids.JobID) *memory {
-	t := &n.mapped
+// ofJob is the memory of a job's clients in this process.
+func (t *memories) ofJob(job ids.JobID) *memory {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := t.jobs[job]
 	if m == nil {
-		m = &memory{n: n, job: job, closed: t.closed}
+		m = &memory{of: t, job: job, closed: t.closed}
 		if t.jobs == nil {
 			t.jobs = make(map[ids.JobID]*memory)
 		}
@@ -90,7 +91,7 @@ func (m *memory) open() (*segment.Mapping, error) {
 	if m.closed {
 		return nil, errs.New(errs.CodeShutdown, "job %v is over", m.job)
 	}
-	seg, err := m.n.shm.Segment(m.job)
+	seg, err := m.of.segment(m.job)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"mobula/actors"
@@ -17,32 +19,45 @@ import (
 	"mobula/raylet/sched"
 )
 
-// startMonitor adds the memory monitor to the tree, and the goroutine that samples for it.
-func (n *Node) startMonitor() error {
+// monitor is the memory monitor as the node has it.
+type monitor struct {
+	*base
+	sessions *sessions
+	owners   *owners
+	raylet   *rayletShell
+	store    *storeShell
+
+	ref    *actors.Ref[memmon.Event]
+	now    chan struct{} // one token: memory is sampled at once
+	heaped atomic.Int64  // bytes of the processes' heaps, lately; counted where there is a memory limit
+}
+
+// start adds the memory monitor to the tree, and the goroutine that samples for it.
+func (m *monitor) start() error {
 	var err error
-	n.monitor, err = actors.Spawn(n.rayletSup, actors.Spec[memmon.Event, memmon.Effect]{
+	m.ref, err = actors.Spawn(m.raylet.sup, actors.Spec[memmon.Event, memmon.Effect]{
 		Kind: "memmon", Name: "memmon",
 		New: func(actors.Start) (actors.Core[memmon.Event, memmon.Effect], []memmon.Event, error) {
-			core, err := memmon.New(memmon.Config{Terminate: n.cfg.MemoryThreshold, MinFree: n.cfg.MemoryMinFree, Spill: n.spillLevel(), Pause: min(0.80, n.cfg.MemoryThreshold), Total: n.cfg.MemoryLimit})
+			core, err := memmon.New(memmon.Config{Terminate: m.cfg.MemoryThreshold, MinFree: m.cfg.MemoryMinFree, Spill: m.spillLevel(), Pause: min(0.80, m.cfg.MemoryThreshold), Total: m.cfg.MemoryLimit})
 			return core, nil, err
 		},
-		Do:     n.doMonitor,
+		Do:     m.do,
 		Policy: actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	if err != nil {
 		return err
 	}
-	n.work.Go(n.sample)
+	m.work.Go(m.sample)
 	return nil
 }
 
 // sample posts the node's memory, until the node stops.
-func (n *Node) sample() {
+func (m *monitor) sample() {
 	s := &memstat.Sampler{FS: os.DirFS("/")}
 	tick := time.NewTimer(memmon.Interval)
 	defer tick.Stop()
 	var heaps <-chan time.Time
-	if n.cfg.MemoryLimit > 0 {
+	if m.cfg.MemoryLimit > 0 {
 		t := time.NewTicker(memmon.HeapsInterval)
 		defer t.Stop()
 		heaps = t.C
@@ -50,25 +65,25 @@ func (n *Node) sample() {
 	for {
 		select {
 		case <-tick.C:
-		case <-n.sampleNow:
+		case <-m.now:
 			tick.Stop()
 		case <-heaps:
-			sum := n.heaps(s)
-			n.heaped.Store(int64(sum))
-			_ = n.monitor.Post(memmon.Heaps{Bytes: sum}) // stopped: the node ends
+			sum := m.heaps(s)
+			m.heaped.Store(int64(sum))
+			_ = m.ref.Post(memmon.Heaps{Bytes: sum}) // stopped: the node ends
 			continue
-		case <-n.life.Done():
+		case <-m.life.Done():
 			return
 		}
 		used, limit, source, err := s.Node()
 		if err != nil {
-			n.limited.warn("the node's memory cannot be read; no work will be ended for memory", "err", err)
+			m.limited.warn("the node's memory cannot be read; no work will be ended for memory", "err", err)
 			tick.Reset(memmon.Slowest)
 			continue
 		}
 		ev := memmon.Sample{Used: used, Limit: limit, Source: source}
 		asked := false
-		for _, p := range n.procs.Live() {
+		for _, p := range m.raylet.procs.Live() {
 			asked = asked || p.Memory > 0
 			bytes, err := s.Process(int(p.PID))
 			if err != nil || p.Client == 0 {
@@ -80,30 +95,29 @@ func (n *Node) sample() {
 			}
 			ev.Workers = append(ev.Workers, w)
 		}
-		_ = n.monitor.Post(ev) // stopped: the node ends
-		tick.Reset(memmon.Pace(s.Room(n.spillLevel()), runtime.NumCPU(), asked))
+		_ = m.ref.Post(ev) // stopped: the node ends
+		tick.Reset(memmon.Pace(s.Room(m.spillLevel()), runtime.NumCPU(), asked))
 	}
 }
 
 // spillLevel is the fraction of memory from which its use has consequences.
-func (n *Node) spillLevel() float64 { return min(0.70, n.cfg.MemoryThreshold) }
+func (m *monitor) spillLevel() float64 { return min(0.70, m.cfg.MemoryThreshold) }
 
-// startProcess starts a worker. One that asked for memory has it looked at: while there are such it is sampled at short intervals.
-func (n *Node) startProcess(e pool.StartProcess) {
-	n.procs.Start(e)
+// started looks at a worker that has asked for memory: while there are such memory is sampled at short intervals.
+func (m *monitor) started(e pool.StartProcess) {
 	if e.Memory == 0 {
 		return
 	}
 	select {
-	case n.sampleNow <- struct{}{}:
+	case m.now <- struct{}{}:
 	default:
 	}
 }
 
 // heaps is what all processes take besides the store: the node itself, its clients, and what workers are forked from.
-func (n *Node) heaps(s *memstat.Sampler) (sum uint64) {
-	pids := append(n.procs.Templates(), os.Getpid())
-	for _, c := range n.clients.all() {
+func (m *monitor) heaps(s *memstat.Sampler) (sum uint64) {
+	pids := append(m.raylet.procs.Templates(), os.Getpid())
+	for _, c := range m.sessions.all() {
 		pids = append(pids, int(c.pid))
 	}
 	slices.Sort(pids)
@@ -119,19 +133,19 @@ func workerName(p pool.Live) string {
 	return fmt.Sprintf("worker %v (%v of job %v, process %d)", p.Worker, p.Slot, p.Job, p.PID)
 }
 
-func (n *Node) doMonitor(self *actors.Ref[memmon.Event], e memmon.Effect) {
+func (m *monitor) do(self *actors.Ref[memmon.Event], e memmon.Effect) {
 	switch e := e.(type) {
 	case memmon.AskTasks:
-		n.work.Go(func() { self.Deliver(memmon.Tasks{Epoch: e.Epoch, Tasks: n.running()}) })
+		m.work.Go(func() { self.Deliver(memmon.Tasks{Epoch: e.Epoch, Tasks: m.running()}) })
 	case memmon.Kill:
-		n.cfg.Logger.Warn("a worker is ended for memory", "worker", e.Worker, "function", e.Func, "bytes", e.Peak, "err", e.Err)
-		n.toSched(sched.KillWorker{Worker: e.Worker, Err: e.Err, Peak: e.Peak})
+		m.cfg.Logger.Warn("a worker is ended for memory", "worker", e.Worker, "function", e.Func, "bytes", e.Peak, "err", e.Err)
+		m.raylet.ref.Deliver(sched.KillWorker{Worker: e.Worker, Err: e.Err, Peak: e.Peak})
 	case memmon.SetLevel:
-		n.toSched(sched.SetPaused{On: e.Level >= memmon.Pause})
+		m.raylet.ref.Deliver(sched.SetPaused{On: e.Level >= memmon.Pause})
 	case memmon.StoreRoom:
-		n.toStore(objectstore.SetMemoryTarget{Bytes: e.Bytes})
+		m.store.deliver(objectstore.SetMemoryTarget{Bytes: e.Bytes})
 	case memmon.Report:
-		n.cfg.Logger.Error("memory is short and nothing can be ended", "err", e.Err)
+		m.cfg.Logger.Error("memory is short and nothing can be ended", "err", e.Err)
 	}
 }
 
@@ -139,10 +153,10 @@ func (n *Node) doMonitor(self *actors.Ref[memmon.Event], e memmon.Effect) {
 const askTimeout = time.Second
 
 // running asks every owner what its workers run.
-func (n *Node) running() []memmon.Task {
+func (m *monitor) running() []memmon.Task {
 	var out []memmon.Task
-	for _, o := range n.owners.all() {
-		for _, r := range askOwner(n, o, (*owner.Core).Running) {
+	for _, o := range m.owners.all() {
+		for _, r := range askOwner(m.life, o, (*owner.Core).Running) {
 			out = append(out, memmon.Task{Worker: r.Worker, Task: r.Task, Func: r.Func, Owner: r.Parent, Started: r.Since, Retriable: r.Retriable})
 		}
 	}
@@ -151,7 +165,7 @@ func (n *Node) running() []memmon.Task {
 
 // askOwner reads an owner's core between two of its steps; the zero value where it does not
 // answer in time.
-func askOwner[T any](n *Node, o *ownerActor, f func(*owner.Core) T) (v T) {
+func askOwner[T any](life context.Context, o *ownerActor, f func(*owner.Core) T) (v T) {
 	answer := make(chan T, 1)
 	if o.ref.Post(inspect.Question{Ask: func(c *owner.Core) { answer <- f(c) }}) != nil {
 		return v
@@ -162,7 +176,7 @@ func askOwner[T any](n *Node, o *ownerActor, f func(*owner.Core) T) (v T) {
 	case v = <-answer:
 	case <-t.C:
 	case <-o.ref.Done():
-	case <-n.life.Done():
+	case <-life.Done():
 	}
 	return v
 }

@@ -3,165 +3,153 @@ package node
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mobula/actors"
-	"mobula/gcs/directory"
-	runshell "mobula/graph/run/shell"
-	"mobula/internal/errs"
-	"mobula/internal/home"
+	"mobula/internal/client"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
-	"mobula/internal/node/observe"
-	"mobula/internal/registry"
-	"mobula/internal/steady"
-	"mobula/objectstore"
-	storeshell "mobula/objectstore/shell"
-	spillshell "mobula/objectstore/spill/shell"
-	"mobula/raylet"
-	"mobula/raylet/memmon"
-	"mobula/raylet/pool/proc"
-	"mobula/raylet/sched"
+	"mobula/internal/node/jobfile"
 	"mobula/wire"
-	"mobula/wire/conn"
 )
 
-// Node is a running node.
+// Node is a running node: its parts, each of which has what it uses (compose), and their start and end.
 type Node struct {
-	cfg      Config
-	dir      string
-	lock     *os.File      // by which the directory is ours
-	tidy     func() error  // removes from it what is not to stay; nil: all is
-	identity string        // of all its lives; immutable
-	home     *home.Home    // where the node gives out ids; immutable
-	epochs   atomic.Uint64 // of components that were built anew in this life
-	clock    steady.Clock  // immutable
-	since    int64         // when it began; immutable
-	secret   []byte        // of the tokens
+	*base
+	place   place
+	numbers numbers
+	faults  injector
 
-	sys       *actors.System
-	gcs       *control
-	drivers   actors.Sup
-	rayletSup actors.Sup
-	raylet    *actors.Ref[raylet.Event]
-	monitor   *actors.Ref[memmon.Event]
-	sampleNow chan struct{} // one token: memory is sampled at once
-	procs     *proc.Launcher
-	shm       *storeshell.Memory
-	asked     uint64 // bytes that the store was to have; immutable once it runs
-	spiller   *spillshell.Spiller
-	store     *storeshell.Store
-	mapped    memories // of the clients in this process
-	clients   sessions
-	jobs      jobShell
-	owners    owners
-	directory *actors.Ref[directory.Event]
-	socket    *server
-	limited   *limited
-	lender    conn.Lender // of the workers' connections, to drivers in this process
-	obs       *observe.Observer
-	requests  requests
-	inspect   *inspect.Inspector
-	crossings atomic.Uint64 // of references, from job to job
+	sessions sessions // who is connected, and how
+	members  members
+	door     door
+	router   router
+	requests requests
+	locals   locals
+	mapped   memories
 
-	life    context.Context // ends when Close has stopped the tree
-	end     context.CancelFunc
-	faults  context.Context // of injected delays: ends when Close begins
-	calm    context.CancelFunc
-	work    sync.WaitGroup // goroutines of sessions and cold requests
-	once    sync.Once
-	closing atomic.Bool // Close has begun
-	err     error       // of Close; written in once
+	jobs     jobShell // what jobs there are
+	owners   owners
+	programs programs
 
-	mu       sync.Mutex
-	system   map[string]*registry.Function // the node's own functions; immutable
-	graphs   *runshell.Host                // immutable
-	heaped   atomic.Int64                  // bytes of the processes' heaps, lately; counted where there is a memory limit
-	programs map[ids.JobID]program         // guarded by mu: what the jobs' workers run
-	locals   map[ids.JobID][]closer        // guarded by mu: executors and clients in this process
-	stuck    error                         // guarded by mu: what in this process would not end
-}
+	control   control // the components beside them
+	directory directoryShell
+	store     storeShell
+	raylet    rayletShell
+	monitor   monitor
+	graphs    graphs
 
-type closer interface {
-	Close(ctx context.Context) error
+	inspect *inspect.Inspector
+
+	once sync.Once
+	err  error // of Close; written in once
 }
 
 // Start runs a node in this process. It is up when Start returns, except for an embedded control
 // plane, which starts when it is first asked for a name.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg, err := cfg.withDefaults()
+	n := &Node{base: &base{cfg: cfg}}
+	if err == nil {
+		err = n.claim()
+	}
 	if err != nil {
-		return nil, errors.Join(err, (&Node{cfg: cfg}).release())
-	}
-	n := &Node{
-		cfg: cfg, sampleNow: make(chan struct{}, 1),
-		programs: make(map[ids.JobID]program), locals: make(map[ids.JobID][]closer),
-		requests: requests{running: make(chan struct{}, maxColdRunning)},
-	}
-	if err = n.claim(); err != nil {
 		return nil, errors.Join(err, n.release())
 	}
-	if n.identity, err = identityOf(n.dir, cfg.Keep); err != nil {
-		return nil, errors.Join(err, n.release())
-	}
-	if n.clock, err = clockOf(n.dir, cfg.Keep); err != nil {
-		return nil, errors.Join(err, n.release())
-	}
-	if n.secret, err = secretOf(n.dir, cfg.Keep); err != nil {
-		return nil, errors.Join(err, n.release())
-	}
-	n.since = n.clock.Now()
-	n.life, n.end = context.WithCancel(context.Background())
-	n.obs = n.newObserver()
-	n.cfg.Logger = n.obs.Log()
-	n.inspect = n.newInspector()
-	n.faults, n.calm = context.WithCancel(n.life)
-	n.limited = &limited{log: n.cfg.Logger, every: 10 * time.Second}
-	n.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(n.clock), Logger: n.cfg.Logger, Faults: n.kitFaults(), OnEvent: n.componentEvent})
+	n.compose()
 	if err := n.assemble(ctx); err != nil {
 		return nil, errors.Join(err, n.Close(ctx))
 	}
 	return n, nil
 }
 
-// assemble starts the tree, in the order in which Close stops it backwards.
-func (n *Node) assemble(ctx context.Context) (err error) {
-	if len(n.cfg.GCS) > 0 {
-		if n.gcs, err = joinControl(n); err != nil {
+// claim takes the directory, and reads what it says of the node's earlier lives.
+func (n *Node) claim() (err error) {
+	if err = n.place.claim(n.cfg); err != nil {
+		return err
+	}
+	n.dir = n.place.dir
+	if n.identity, err = identityOf(n.dir, n.cfg.Keep); err != nil {
+		return err
+	}
+	if n.clock, err = clockOf(n.dir, n.cfg.Keep); err != nil {
+		return err
+	}
+	n.door.secret, err = secretOf(n.dir, n.cfg.Keep)
+	return err
+}
+
+// compose makes the parts, and gives each what it uses. None runs yet.
+func (n *Node) compose() {
+	b := n.base
+	b.since = b.clock.Now()
+	b.life, b.end = context.WithCancel(context.Background())
+	b.obs = n.newObserver()
+	b.cfg.Logger = b.obs.Log()
+	b.limited = &limited{log: b.cfg.Logger, every: 10 * time.Second}
+	b.files = &jobfile.Dir{Path: b.dir, Keep: b.cfg.Keep, Warn: b.limited.warn}
+	n.faults = injector{base: b, router: &n.router}
+	n.faults.delays, n.faults.calm = context.WithCancel(b.life)
+	b.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(b.clock), Logger: b.cfg.Logger, Faults: n.faults.ofKit(), OnEvent: b.obs.Component})
+
+	n.inspect = n.newInspector()
+	n.numbers = numbers{limited: b.limited}
+	n.sessions = sessions{numbers: &n.numbers, faults: &n.faults}
+	n.members = members{base: b, sessions: &n.sessions, jobs: &n.jobs, raylet: &n.raylet}
+	n.door = door{
+		base: b, secret: n.door.secret, sessions: &n.sessions, members: &n.members, owners: &n.owners, jobs: &n.jobs, programs: &n.programs, locals: &n.locals,
+		raylet: &n.raylet, store: &n.store, router: &n.router,
+	}
+	n.router = router{
+		base: b, numbers: &n.numbers, owners: &n.owners, store: &n.store, raylet: &n.raylet, jobs: &n.jobs, members: &n.members, requests: &n.requests,
+	}
+	n.requests = requests{base: b, control: &n.control, graphs: &n.graphs, inspect: n.inspect, running: make(chan struct{}, maxColdRunning)}
+	n.locals = locals{
+		base: b, faults: &n.faults, sessions: &n.sessions, members: &n.members, router: &n.router, jobs: &n.jobs, programs: &n.programs, mapped: &n.mapped,
+		graphs: &n.graphs, running: make(map[ids.JobID][]closer),
+	}
+	n.mapped = memories{segment: n.store.segment}
+	n.jobs = jobShell{
+		base: b, numbers: &n.numbers, sessions: &n.sessions, members: &n.members, owners: &n.owners, programs: &n.programs, mapped: &n.mapped, locals: &n.locals,
+		control: &n.control, directory: &n.directory, store: &n.store, raylet: &n.raylet, monitor: &n.monitor,
+	}
+	n.owners = owners{
+		base: b, numbers: &n.numbers, sessions: &n.sessions, router: &n.router, store: &n.store, raylet: &n.raylet, directory: &n.directory, jobs: &n.jobs,
+	}
+	n.control = control{base: b, numbers: &n.numbers, ready: make(chan struct{})}
+	n.directory = directoryShell{base: b, numbers: &n.numbers, control: &n.control, owners: &n.owners, jobs: &n.jobs}
+	n.store = storeShell{base: b, faults: &n.faults, sessions: &n.sessions, owners: &n.owners, jobs: &n.jobs}
+	n.raylet = rayletShell{
+		base: b, faults: &n.faults, numbers: &n.numbers, sessions: &n.sessions, owners: &n.owners, jobs: &n.jobs, programs: &n.programs, monitor: &n.monitor,
+	}
+	n.monitor = monitor{base: b, sessions: &n.sessions, owners: &n.owners, raylet: &n.raylet, store: &n.store, now: make(chan struct{}, 1)}
+	n.graphs = graphs{base: b, raylet: &n.raylet, monitor: &n.monitor}
+}
+
+// assemble starts the parts, in the order in which Close stops the tree backwards.
+func (n *Node) assemble(ctx context.Context) error {
+	for _, start := range []func() error{
+		n.control.join,
+		func() error { return n.numbers.open(ctx, n.base, n.control.register()) },
+		n.jobs.start,
+		n.directory.start,
+		n.control.prepare,
+		n.members.open,
+		n.store.start,
+		n.raylet.open,
+		n.graphs.open,
+		n.raylet.start,
+		n.monitor.start,
+		n.jobs.restore,
+		n.control.announce,
+		n.door.listen,
+	} {
+		if err := start(); err != nil {
 			return err
 		}
 	}
-	if n.home, err = n.openHome(ctx); err != nil {
-		return err
-	}
-	if err := n.startJobs(); err != nil {
-		return err
-	}
-	if err := n.startDirectory(); err != nil {
-		return err
-	}
-	if n.gcs == nil {
-		n.gcs = startControl(n)
-	}
-	if n.drivers, err = actors.Supervisor(n.sys, "drivers", "drivers", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
-		return err
-	}
-	if err := n.startStore(); err != nil {
-		return err
-	}
-	if err := n.startRaylet(); err != nil {
-		return err
-	}
-	if err := n.restoreJobs(); err != nil {
-		return err
-	}
-	if len(n.cfg.GCS) > 0 {
-		n.gcs.g.Announce(n.nodeRecord(), n.cfg.Beat)
-	}
-	return n.listen()
+	return nil
 }
 
 // Close stops the node: clients are told, workers end, nothing is left behind but what a
@@ -175,61 +163,50 @@ func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
 	defer cancel()
 	n.closing.Store(true)
-	n.calm()
-	n.sayBye(func(r wire.Role) bool { return r != wire.RoleWorker })
-	n.stopOwners(ctx) // before workers end
-	n.sayBye(func(r wire.Role) bool { return r == wire.RoleWorker })
-	if n.socket != nil {
-		n.socket.close()
-	}
-	var all []error
-	n.mu.Lock()
-	locals := n.locals
-	n.locals = nil
-	n.mu.Unlock()
-	for _, cs := range locals {
-		n.closeLocals(ctx, cs)
-	}
-	if n.procs != nil {
-		leave, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout*3/4)
-		n.procs.Leave(leave)
-		cancel()
-		all = append(all, n.procs.Close(ctx))
-	}
-	keep := n.cfg.Keep && !n.isEmpty(ctx)
+	n.faults.calm()
+	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r != wire.RoleWorker })
+	n.owners.stop(ctx) // before workers end
+	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r == wire.RoleWorker })
+	n.door.close()
+	n.locals.closeAll(ctx)
+	all := []error{n.raylet.closeProcesses(ctx)}
+	keep := n.cfg.Keep && !n.store.isEmpty(ctx)
 	all = append(all, n.sys.StopTree(ctx))
 	n.end()
-	n.gcs.close()
-	for _, s := range n.clients.all() {
+	n.control.close()
+	for _, s := range n.sessions.all() {
 		s.Close()
 	}
 	n.work.Wait()
-	if n.spiller != nil {
-		all = append(all, n.spiller.Close(ctx))
+	all = append(all, n.store.closeSpiller(ctx))
+	stuck := n.locals.errStuck()
+	if all = append(all, stuck); stuck == nil { // else something in this process may read the memory still: to pull it away would end the process
+		all = append(all, n.mapped.close())
 	}
-	n.mu.Lock()
-	stuck := n.stuck
-	n.mu.Unlock()
-	all = append(all, stuck, n.closeStore(stuck == nil, keep))
-	if n.home != nil {
-		if err := n.home.Close(); err != nil {
-			n.cfg.Logger.Warn("ids that were not used could not be given back", "err", err)
-		}
+	all = append(all, n.store.closeMemory(keep))
+	if err := n.numbers.close(); err != nil {
+		n.cfg.Logger.Warn("ids that were not used could not be given back", "err", err)
 	}
 	return errors.Join(append(all, n.release())...)
 }
 
-// sayBye tells clients that the node stops.
-func (n *Node) sayBye(to func(wire.Role) bool) {
-	for _, s := range n.clients.all() {
-		if to(s.role) {
-			s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", n.cfg.Name)})
-			s.Flush()
-		}
+// release lets the next node have the directory.
+func (n *Node) release() error {
+	err := n.place.release()
+	if n.obs != nil {
+		n.obs.Close()
 	}
+	if n.cfg.closeLog != nil {
+		err = errors.Join(err, n.cfg.closeLog())
+	}
+	return err
 }
 
-func (n *Node) toSched(ev sched.Event)         { n.raylet.Deliver(ev) }
-func (n *Node) toStore(ev objectstore.Event)   { n.store.Deliver(ev) }
-func (n *Node) inlineBudget() int64            { return int64(float64(n.cfg.StoreBytes) * n.cfg.InlineFraction) }
-func (n *Node) componentEvent(ev actors.Event) { n.obs.Component(ev) }
+// Attach joins this process' program as the driver of a new job. others are what workers of further languages run.
+func (n *Node) Attach(_ context.Context, namespace string, others ...wire.Program) (*client.Client, error) {
+	return n.locals.attach(namespace, others...)
+}
+
+// StopRequested is closed when a tool asks the node to stop. A node that nobody calls it of,
+// one inside a program, refuses to be stopped from elsewhere.
+func (n *Node) StopRequested() <-chan struct{} { return n.requests.requested() }

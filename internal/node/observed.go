@@ -7,9 +7,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/node/observe"
 	"mobula/internal/state"
-	"mobula/raylet/pool"
 	"mobula/telemetry/metrics"
-	"mobula/wire"
 )
 
 // Telemetry says what a node records of itself, and shows.
@@ -22,7 +20,7 @@ func (n *Node) newObserver() *observe.Observer {
 		Snapshot: func(ctx context.Context) metrics.Snapshot { return n.inspect.Snapshot(ctx) },
 		Tree:     func() []state.Component { return n.inspect.Tree() },
 	}
-	cfg.Known = func(id ids.ClientID) bool { return n.clients.get(id) != nil }
+	cfg.Known = func(id ids.ClientID) bool { return n.sessions.get(id) != nil }
 	if n.cfg.Keep {
 		cfg.Dir = filepath.Join(n.dir, "events")
 	}
@@ -35,11 +33,3 @@ func (n *Node) StartTelemetry(t Telemetry) error { return n.obs.Configure(t) }
 
 // MetricsURL is where metrics are served, empty if they are not.
 func (n *Node) MetricsURL() string { return n.obs.MetricsURL() }
-
-// workerStats notes what a worker says of itself.
-func (n *Node) workerStats(s *session, m *wire.Stats) {
-	if m.Worn {
-		_ = n.raylet.Post(pool.Worn{Client: s.id}) // stopped: the node ends
-	}
-	n.obs.Note(s.id, m)
-}

@@ -1,20 +1,17 @@
 package node
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/binary"
-	"math"
 	"os"
-	"path/filepath"
 	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
-	"mobula/internal/safefs"
 	"mobula/raylet/pool"
+	"mobula/raylet/pool/proc"
 	"mobula/wire"
 )
 
@@ -96,71 +93,57 @@ func checkPrograms(own *wire.Program, others []wire.Program) error {
 	return nil
 }
 
-func (n *Node) setProgram(job ids.JobID, p program) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.programs[job].close()
-	n.programs[job] = p
+// programs is what the workers of each job run.
+type programs struct {
+	mu    sync.Mutex
+	byJob map[ids.JobID]program // guarded by mu
 }
 
-func (n *Node) programOf(job ids.JobID) program {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if p, ok := n.programs[job]; ok {
+func (t *programs) set(job ids.JobID, p program) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byJob == nil {
+		t.byJob = make(map[ids.JobID]program)
+	}
+	t.byJob[job].close()
+	t.byJob[job] = p
+}
+
+func (t *programs) of(job ids.JobID) program {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p, ok := t.byJob[job]; ok {
 		return p
 	}
 	return program{functions: registry.List()} // its driver is gone: its workers run this program
 }
 
-func (n *Node) dropProgram(job ids.JobID) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.programs[job].close()
-	delete(n.programs, job)
+func (t *programs) drop(job ids.JobID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byJob[job].close()
+	delete(t.byJob, job)
 }
 
-// secretName is the file of a kept node's secret.
-const secretName = "secret"
-
-// secretOf gives the node's secret; a kept node's is in its directory.
-func secretOf(dir string, keep bool) ([]byte, error) {
-	path := filepath.Join(dir, secretName)
-	if keep {
-		if b, err := safefs.ReadFile(path); err == nil && len(b) == 32 {
-			return b, nil
-		}
+// executable is what a job's workers of a language run: what its driver said; else the driver's program, by a
+// descriptor of the caller's; or this program where the driver is in this process.
+func (t *programs) executable(job ids.JobID, language string) (proc.Program, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock() // a driver that comes back brings another descriptor, and this one is closed
+	p := t.byJob[job]
+	env := p.environ
+	if p.local {
+		env = os.Environ()
 	}
-	b := make([]byte, 32)
-	if _, err := rand.Read(b); err != nil {
-		return nil, err
+	if said := p.of(language); said != nil {
+		return proc.Program{Exe: said.Args[0], Args: said.Args[1:], Env: env, Template: said.Template}, nil
 	}
-	if keep {
-		if err := safefs.WriteFile(path, b, 0o600); err != nil {
-			return nil, errs.New(errs.CodeInvalid, "node directory: %v", err)
-		}
+	if p.exe == nil {
+		return proc.Program{Env: env}, nil
 	}
-	return b, nil
-}
-
-// token is what a driver proves with that a job is its own, after the node restarted too:
-// a MAC under the secret in the node's directory.
-func (n *Node) token(job ids.JobID, client ids.ClientID) []byte {
-	mac := hmac.New(sha256.New, n.secret)
-	b := make([]byte, 0, 16)
-	if job <= math.MaxUint32 { // as release 0.4 wrote it, whose drivers may come back
-		b = binary.BigEndian.AppendUint32(b, uint32(job))
-	} else {
-		b = binary.BigEndian.AppendUint64(b, uint64(job))
+	fd, err := unix.FcntlInt(p.exe.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return proc.Program{}, err
 	}
-	mac.Write(binary.BigEndian.AppendUint64(b, uint64(client)))
-	return mac.Sum(nil)
-}
-
-func tokenMatches(want, got []byte) bool { return hmac.Equal(want, got) }
-
-// newToken is what a worker process proves with that it is the one that was started.
-func newToken() []byte {
-	b := make([]byte, 16)
-	_, _ = rand.Read(b) // never fails: crypto/rand says so
-	return b
+	return proc.Program{File: os.NewFile(uintptr(fd), p.exe.Name()), Args: p.args, Env: env}, nil
 }

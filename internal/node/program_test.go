@@ -43,23 +43,23 @@ func TestProgramsThatCannotBeAreRefused(t *testing.T) {
 
 func TestALanguageFindsItsProgram(t *testing.T) {
 	own, kernels := python("python3", "-c"), wire.Program{Language: wire.LangGo, Args: []string{"/bin/kernels", "-q"}}
-	n := &Node{programs: map[ids.JobID]program{1: {said: &own, others: []wire.Program{kernels}}, 2: {others: []wire.Program{own}}}}
+	progs := &programs{byJob: map[ids.JobID]program{1: {said: &own, others: []wire.Program{kernels}}, 2: {others: []wire.Program{own}}}}
 	for _, c := range []struct {
 		job      ids.JobID
 		language string
 		exe      string
 		template bool
 	}{{1, wire.LangPython, "python3", true}, {1, wire.LangGo, "/bin/kernels", false}, {2, wire.LangPython, "python3", true}, {2, wire.LangGo, "", false}} {
-		p, err := n.executable(c.job, c.language)
+		p, err := progs.executable(c.job, c.language)
 		if err != nil || p.Exe != c.exe || p.Template != c.template || c.exe != "" && len(p.Args) != 1 {
 			t.Errorf("job %d, %s: %+v, %v", c.job, c.language, p, err)
 		}
 	}
 	single := pool.Program{Language: wire.LangPython, Single: true}
-	if got, want := n.programOf(1).languages(), []pool.Program{single, {Language: wire.LangGo}}; !reflect.DeepEqual(got, want) {
+	if got, want := progs.of(1).languages(), []pool.Program{single, {Language: wire.LangGo}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("job 1 has %+v", got)
 	}
-	if got, want := n.programOf(2).languages(), []pool.Program{{Language: wire.LangGo}, single}; !reflect.DeepEqual(got, want) {
+	if got, want := progs.of(2).languages(), []pool.Program{{Language: wire.LangGo}, single}; !reflect.DeepEqual(got, want) {
 		t.Errorf("job 2 has %+v", got)
 	}
 }

@@ -1,55 +1,72 @@
 package node
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/guard"
 	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
 	"mobula/raylet"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
+	"mobula/raylet/pool/proc"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
-// startRaylet adds the raylet to the tree: scheduler and pool, and beside them the owners
-// and the actors of the worker processes.
-func (n *Node) startRaylet() error {
-	var err error
-	if n.rayletSup, err = actors.Supervisor(n.sys, "raylet", "raylet", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
+// rayletShell is the raylet as the node has it: scheduler and pool, the launcher of worker processes, and the place in the tree of all that is below.
+type rayletShell struct {
+	*base
+	faults   *injector
+	numbers  *numbers
+	sessions *sessions
+	owners   *owners
+	jobs     *jobShell
+	programs *programs
+	monitor  *monitor
+
+	sup   actors.Sup
+	ref   *actors.Ref[raylet.Event]
+	procs *proc.Launcher
+}
+
+// open adds the supervisor of what belongs to the raylet to the tree: beside scheduler and pool the memory monitor, the owners, task graphs, and the
+// components of the workers.
+func (r *rayletShell) open() (err error) {
+	if r.sup, err = actors.Supervisor(r.sys, "raylet", "raylet", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
 		return err
 	}
-	if err := raylet.CheckResources(n.resources()); err != nil {
-		return err
-	}
-	n.startGraphs()
-	n.raylet, err = actors.Spawn(n.rayletSup, actors.Spec[raylet.Event, raylet.Effect]{
+	return raylet.CheckResources(r.cfg.resources())
+}
+
+// start adds scheduler and pool to the tree.
+func (r *rayletShell) start() (err error) {
+	r.ref, err = actors.Spawn(r.sup, actors.Spec[raylet.Event, raylet.Effect]{
 		Kind: "scheduler", Name: "scheduler",
-		New:    n.buildRaylet,
-		Do:     n.doRaylet,
+		New:    r.build,
+		Do:     r.do,
 		Policy: actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
-	if err := n.startProcesses(); err != nil {
-		return err
-	}
-	return n.startMonitor()
+	return r.startLauncher()
 }
 
 // resources is what the node has to give.
-func (n *Node) resources() []wire.Resource {
-	rs := []wire.Resource{{Name: sched.CPU, Amount: int64(n.cfg.CPUs * 1000)}, {Name: "memory", Amount: n.cfg.Memory}}
-	if n.cfg.GPUs > 0 {
-		rs = append(rs, wire.Resource{Name: "GPU", Amount: int64(n.cfg.GPUs * 1000)})
+func (c Config) resources() []wire.Resource {
+	rs := []wire.Resource{{Name: sched.CPU, Amount: int64(c.CPUs * 1000)}, {Name: "memory", Amount: c.Memory}}
+	if c.GPUs > 0 {
+		rs = append(rs, wire.Resource{Name: "GPU", Amount: int64(c.GPUs * 1000)})
 	}
-	for name, amount := range n.cfg.Resources {
+	for name, amount := range c.Resources {
 		rs = append(rs, wire.Resource{Name: name, Amount: amount})
 	}
 	slices.SortFunc(rs, func(a, b wire.Resource) int {
@@ -64,50 +81,90 @@ func (n *Node) resources() []wire.Resource {
 	return rs
 }
 
-// buildRaylet makes the core from the jobs and processes there are; the owners tell it of
+// build makes the core from the jobs and processes there are; the owners tell it of
 // their leases.
-func (n *Node) buildRaylet(start actors.Start) (actors.Core[raylet.Event, raylet.Effect], []raylet.Event, error) {
+func (r *rayletShell) build(start actors.Start) (actors.Core[raylet.Event, raylet.Effect], []raylet.Event, error) {
 	cfg := raylet.Config{
-		Resources:  n.resources(),
-		FirstLease: n.lastLease(start.Restart),
-		Epoch:      n.newEpoch(),
-		Pool:       pool.Config{CPUs: int(max(1, n.cfg.CPUs)), StartTime: n.cfg.StartTimeout, NewToken: newToken, FirstWorker: ids.WorkerID(n.home.Last(home.Workers))},
-		Jobs:       n.jobs.startedJobs(),
+		Resources:  r.cfg.resources(),
+		FirstLease: r.numbers.lastLease(start.Restart),
+		Epoch:      r.numbers.newEpoch(),
+		Pool:       pool.Config{CPUs: int(max(1, r.cfg.CPUs)), StartTime: r.cfg.StartTimeout, NewToken: newToken, FirstWorker: ids.WorkerID(r.numbers.Last(home.Workers))},
+		Jobs:       r.jobs.startedJobs(),
 	}
-	if n.procs != nil {
-		cfg.Live = n.procs.Live()
+	if r.procs != nil {
+		cfg.Live = r.procs.Live()
 	}
 	core, first, err := raylet.New(cfg)
 	return core, first, err
 }
 
-func (n *Node) doRaylet(self *actors.Ref[raylet.Event], e raylet.Effect) {
+func (r *rayletShell) do(self *actors.Ref[raylet.Event], e raylet.Effect) {
 	switch e := e.(type) {
 	case raylet.ToOwner:
 		if g, ok := e.Msg.(sched.Granted); ok {
-			n.granted(g.Lease)
+			r.numbers.granted(g.Lease)
 		}
-		n.owners.post(e.Job, owner.FromSched{Msg: e.Msg})
+		r.owners.post(e.Job, owner.FromSched{Msg: e.Msg})
 	case raylet.SendDrain:
-		n.procs.Draining(e.Worker) // the next core must not use it
-		n.clients.send(e.Client, &wire.Drain{})
+		r.procs.Draining(e.Worker) // the next core must not use it
+		r.sessions.send(e.Client, &wire.Drain{})
 	case raylet.After:
 		self.After(e.D, e.Ev)
 	case raylet.Admit:
-		n.procs.Registered(e.Worker, e.Client)
-		n.admitted(e)
+		r.procs.Registered(e.Worker, e.Client)
+		r.admitted(e)
 	case raylet.Refuse:
-		n.jobs.ref.Deliver(jobs.Refuse(e))
+		r.jobs.ref.Deliver(jobs.Refuse(e))
 	case raylet.StartProcess:
-		n.startedWorker(e.Worker)
-		n.startProcess(e)
+		r.numbers.startedWorker(e.Worker)
+		r.procs.Start(e)
+		r.monitor.started(e)
 	case raylet.KillProcess:
-		if !n.closing.Load() { // else its connection is cut while it closes its actors: Close kills what is left
-			n.procs.Kill(e.Worker)
+		if !r.closing.Load() { // else its connection is cut while it closes its actors: Close kills what is left
+			r.procs.Kill(e.Worker)
 		}
 	case raylet.Terminate:
-		n.procs.Terminate(e.Worker)
+		r.procs.Terminate(e.Worker)
 	default:
 		panic(errs.New(errs.CodeInvalid, "the raylet asks for a %T, which nobody does", e)) // a fault of the program
 	}
+}
+
+// admitted lets a worker in that we started. From now on it can be sent to; what is sent waits for the Welcome.
+func (r *rayletShell) admitted(e pool.Admit) {
+	if err := r.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Admit{Ask: a, Client: e.Client, Job: e.Job} }); err != nil {
+		r.ref.Deliver(pool.Disconnected{Client: e.Client})
+	}
+}
+
+// startLauncher makes the launcher of worker processes. Its thread costs nothing until
+// the first start.
+func (r *rayletShell) startLauncher() (err error) {
+	if r.cfg.Keep {
+		if k := guard.Sweep(r.identity); k > 0 {
+			r.cfg.Logger.Warn("processes that tasks had started, and that an earlier life of this node left, were killed", "processes", k)
+		}
+	}
+	r.procs, err = proc.New(proc.Config{
+		Exe: r.cfg.Executable, Args: r.cfg.Args, More: r.cfg.Env,
+		Program: r.programs.executable,
+		Socket:  r.Address(),
+		Node:    r.identity, Log: r.cfg.Logger,
+		Mirror: r.cfg.WorkerOutput,
+		LogDir: filepath.Join(r.dir, "logs"),
+		Post:   func(ev pool.Event) { r.ref.Deliver(ev) },
+		Chaos:  r.faults.address(),
+	})
+	return err
+}
+
+// closeProcesses ends the workers: they leave, and those that do not are killed.
+func (r *rayletShell) closeProcesses(ctx context.Context) error {
+	if r.procs == nil {
+		return nil
+	}
+	leave, cancel := context.WithTimeout(ctx, r.cfg.CloseTimeout*3/4)
+	r.procs.Leave(leave)
+	cancel()
+	return r.procs.Close(ctx)
 }

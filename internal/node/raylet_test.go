@@ -23,10 +23,10 @@ func TestWhoIsToldToExitIsKnownToTheNextCore(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	n := &Node{procs: procs}
+	r := &rayletShell{procs: procs, sessions: &sessions{}}
 	procs.Start(pool.StartProcess{Worker: 3, Job: 1})
 	procs.Registered(3, 40)
-	n.doRaylet(nil, raylet.SendDrain{Worker: 3, Client: 40})
+	r.do(nil, raylet.SendDrain{Worker: 3, Client: 40})
 	if live := procs.Live(); len(live) != 1 || !live[0].Draining {
 		t.Errorf("the next core is told %+v", live)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -11,14 +12,28 @@ import (
 	"mobula/internal/node/route"
 	"mobula/objectstore"
 	"mobula/raylet/owner"
+	"mobula/raylet/pool"
 	"mobula/wire"
 )
+
+// router passes on what clients and owners say. It reads tables and decides nothing but whom a message is for.
+type router struct {
+	*base
+	numbers   *numbers
+	owners    *owners
+	store     *storeShell
+	raylet    *rayletShell
+	jobs      *jobShell
+	members   *members
+	requests  *requests
+	crossings atomic.Uint64 // of references, from job to job
+}
 
 // route passes a client's batch on, in order for each who gets part of it. It reports
 // backpressure by waiting, and ctx's end. It keeps msgs if own, and then, if they are few
 // and the owner is idle, the owner's turn runs here. What nobody here takes is refused: its error ends the connection.
-func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool) error {
-	turn, err := n.pass(ctx, s, msgs, own, own)
+func (r *router) route(ctx context.Context, s *session, msgs []wire.Msg, own bool) error {
+	turn, err := r.pass(ctx, s, msgs, own, own)
 	if turn != nil {
 		turn()
 	}
@@ -26,43 +41,43 @@ func (n *Node) route(ctx context.Context, s *session, msgs []wire.Msg, own bool)
 }
 
 // pass is route that may leave the owner's turn to the caller: with offer, who must call it.
-func (n *Node) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
+func (r *router) pass(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
 	if s.faults != nil {
 		return nil, s.faults.incoming(ctx, msgs)
 	}
-	return n.deliver(ctx, s, msgs, own, offer)
+	return r.deliver(ctx, s, msgs, own, offer)
 }
 
 // deliver passes on what no fault has held up.
-func (n *Node) deliver(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
+func (r *router) deliver(ctx context.Context, s *session, msgs []wire.Msg, own, offer bool) (turn func(), err error) {
 	if s.parted.Load() {
-		return nil, n.givenBack(ctx, s, msgs)
+		return nil, r.givenBack(ctx, s, msgs)
 	}
 	// The usual batch is all for the client's own owner: it goes on as it is.
 	i := 0
-	for i < len(msgs) && n.forOwner(s, msgs[i]) {
+	for i < len(msgs) && r.forOwner(s, msgs[i]) {
 		i++
 	}
 	if i == len(msgs) {
 		if !own {
 			msgs = append([]wire.Msg(nil), msgs...)
 		}
-		if o := n.owners.get(s.job); offer && o != nil && len(msgs) <= few {
+		if o := r.owners.get(s.job); offer && o != nil && len(msgs) <= few {
 			return o.ref.SendTurn(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 		}
-		return nil, n.sendOwner(ctx, s, s.job, msgs)
+		return nil, r.sendOwner(ctx, s, s.job, msgs)
 	}
 	var run []wire.Msg
 	flush := func() error {
 		if len(run) == 0 {
 			return nil
 		}
-		err := n.sendOwner(ctx, s, s.job, run)
+		err := r.sendOwner(ctx, s, s.job, run)
 		run = nil
 		return err
 	}
 	for i, m := range msgs {
-		if n.forOwner(s, m) {
+		if r.forOwner(s, m) {
 			run = append(run, m)
 			continue
 		}
@@ -70,10 +85,10 @@ func (n *Node) deliver(ctx context.Context, s *session, msgs []wire.Msg, own, of
 			return nil, err
 		}
 		if bye, ok := m.(*wire.Bye); ok {
-			n.part(s, bye)
-			return nil, n.givenBack(ctx, s, msgs[i+1:])
+			r.members.part(s, bye)
+			return nil, r.givenBack(ctx, s, msgs[i+1:])
 		}
-		if err := n.routeOther(ctx, s, m); err != nil {
+		if err := r.routeOther(ctx, s, m); err != nil {
 			return nil, err
 		}
 	}
@@ -81,10 +96,10 @@ func (n *Node) deliver(ctx context.Context, s *session, msgs []wire.Msg, own, of
 }
 
 // givenBack passes on what a client that has said goodbye gives back; all else is heard no more.
-func (n *Node) givenBack(ctx context.Context, s *session, msgs []wire.Msg) error {
+func (r *router) givenBack(ctx context.Context, s *session, msgs []wire.Msg) error {
 	for _, m := range msgs {
 		if u, ok := m.(*wire.Unpin); ok {
-			if err := n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: u}); err != nil {
+			if err := r.store.actor.Send(ctx, objectstore.FromClient{Client: s.id, Msg: u}); err != nil {
 				return err
 			}
 		}
@@ -93,25 +108,25 @@ func (n *Node) givenBack(ctx context.Context, s *session, msgs []wire.Msg) error
 }
 
 // forOwner tells whether a message is for the owner of the client's own job, and that one's concern alone.
-func (n *Node) forOwner(s *session, m wire.Msg) bool {
+func (r *router) forOwner(s *session, m wire.Msg) bool {
 	to, job := route.Of(s.job, s, m)
 	return to == route.Owner && job == s.job && !route.Crosses(job, m)
 }
 
 // routeOther passes on what is not for the client's own owner alone, or refuses it.
-func (n *Node) routeOther(ctx context.Context, s *session, m wire.Msg) error {
+func (r *router) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 	switch to, job := route.Of(s.job, s, m); to {
 	case route.Owner:
-		if err := n.home.Answers(job); err != nil {
+		if err := r.numbers.Answers(job); err != nil {
 			return err
 		}
-		return n.sendAcross(ctx, s, job, m)
+		return r.sendAcross(ctx, s, job, m)
 	case route.Store:
-		return n.store.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
+		return r.store.actor.Send(ctx, objectstore.FromClient{Client: s.id, Msg: m})
 	case route.Request:
-		n.cold(s, m.(*wire.Request))
+		r.requests.cold(s, m.(*wire.Request))
 	case route.Stats:
-		n.workerStats(s, m.(*wire.Stats))
+		r.workerStats(s, m.(*wire.Stats))
 	default:
 		return errs.New(errs.CodeProtocol, "client %v sent a %v, which is the node's to send", s.id, m.Kind())
 	}
@@ -124,15 +139,15 @@ const few = 4
 
 // sendOwner gives a client's messages to the owner of a job of this home. One that is not there has ended: the driver is told so, and nobody else waits for
 // an answer any more.
-func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
-	o := n.owners.get(job)
+func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
+	o := r.owners.get(job)
 	switch {
 	case o != nil:
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 	case s.role == wire.RoleTool:
 		return errs.New(errs.CodeProtocol, "client %v has no job: it may send requests, not a %v", s.id, msgs[0].Kind())
 	case s.role == wire.RoleDriver && s.job == job:
-		n.jobs.ref.Deliver(jobs.Missed{Client: s.id, Job: job})
+		r.jobs.ref.Deliver(jobs.Missed{Client: s.id, Job: job})
 	}
 	return nil
 }
@@ -142,49 +157,48 @@ func (n *Node) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []
 // can hold: the owner that gets the message asks for them, and is refused.
 
 // sendAcross passes a message on to an owner, with the references to other jobs' objects that are in it.
-func (n *Node) sendAcross(ctx context.Context, s *session, job ids.JobID, m wire.Msg) error {
+func (r *router) sendAcross(ctx context.Context, s *session, job ids.JobID, m wire.Msg) error {
 	if !route.Crosses(job, m) {
-		return n.sendOwner(ctx, s, job, []wire.Msg{m})
+		return r.sendOwner(ctx, s, job, []wire.Msg{m})
 	}
 	refs := route.Foreign(job, m)
-	maps.DeleteFunc(refs, func(of ids.JobID, _ []ids.ObjectID) bool { return n.home.Answers(of) != nil })
+	maps.DeleteFunc(refs, func(of ids.JobID, _ []ids.ObjectID) bool { return r.numbers.Answers(of) != nil })
 	owners := slices.Sorted(maps.Keys(refs))
-	token := n.crossings.Add(1)
+	token := r.crossings.Add(1)
 	for _, of := range owners {
-		n.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
+		r.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
 	}
-	err := n.sendOwner(ctx, s, job, []wire.Msg{m})
+	err := r.sendOwner(ctx, s, job, []wire.Msg{m})
 	for _, of := range owners {
-		if o := n.owners.get(job); o != nil {
+		if o := r.owners.get(job); o != nil {
 			o.ref.Deliver(owner.FromOwner{Job: of, Msg: owner.Reached{Token: token}})
 		} else {
-			n.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
+			r.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
 		}
 	}
 	return err
 }
 
 // toPeer passes on what the owner of one job says to that of another. The owner of a job of another home is not reached, which is no word on whether the job lives.
-func (n *Node) toPeer(from, to ids.JobID, m any) {
-	if err := n.home.Answers(to); err != nil {
-		n.owners.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
+func (r *router) toPeer(from, to ids.JobID, m any) {
+	if err := r.numbers.Answers(to); err != nil {
+		r.owners.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
 		return
 	}
-	if o := n.owners.get(to); o != nil {
+	if o := r.owners.get(to); o != nil {
 		o.ref.Deliver(owner.FromOwner{Job: from, Msg: m})
 		return
 	}
 	switch m.(type) {
 	case *wire.AddRef, *wire.Get, *wire.Resync:
-		n.owners.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
+		r.owners.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
 	}
 }
 
-// toOwnerOf passes on what an owner says to the owner of another job's actor, which has no answer.
-func (n *Node) toOwnerOf(a ids.ActorID, m any) {
-	if err := n.home.Answers(a.Job()); err != nil {
-		n.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
-		return
+// workerStats notes what a worker says of itself.
+func (r *router) workerStats(s *session, m *wire.Stats) {
+	if m.Worn {
+		_ = r.raylet.ref.Post(pool.Worn{Client: s.id}) // stopped: the node ends
 	}
-	n.owners.post(a.Job(), owner.FromRegistry{Msg: m})
+	r.obs.Note(s.id, m)
 }

@@ -4,22 +4,23 @@ import (
 	"path/filepath"
 	"strings"
 
+	"mobula/internal/node/jobfile"
 	"mobula/internal/safefs"
 	"mobula/objectstore/index"
 	storeshell "mobula/objectstore/shell"
 )
 
 // sweepSegments removes what killed nodes of this user left in shared memory, whatever their directories were.
-func (n *Node) sweepSegments() {
-	own := n.segmentName()
-	removed, err := storeshell.SweepDead(n.cfg.StoreDir, segmentPrefix(), func(o index.Owner) bool {
+func (st *storeShell) sweepSegments() {
+	own := st.segmentName()
+	removed, err := storeshell.SweepDead(st.cfg.StoreDir, segmentPrefix(), func(o index.Owner) bool {
 		return segmentPrefix()+o.Node == own || expected(o)
 	})
 	if err != nil {
-		n.cfg.Logger.Warn("what killed nodes left in shared memory could not all be removed", "dir", n.cfg.StoreDir, "err", err)
+		st.cfg.Logger.Warn("what killed nodes left in shared memory could not all be removed", "dir", st.cfg.StoreDir, "err", err)
 	}
 	for _, path := range removed {
-		n.cfg.Logger.Info("the segment of a killed node was removed", "path", path)
+		st.cfg.Logger.Info("the segment of a killed node was removed", "path", path)
 	}
 }
 
@@ -29,5 +30,5 @@ func expected(o index.Owner) bool {
 		return false
 	}
 	b, err := safefs.ReadFile(filepath.Join(o.Dir, identityName))
-	return err == nil && strings.TrimSpace(string(b)) == o.Node && len(loggedJobs(o.Dir)) > 0
+	return err == nil && strings.TrimSpace(string(b)) == o.Node && len((&jobfile.Dir{Path: o.Dir}).Logged()) > 0
 }

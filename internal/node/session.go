@@ -9,8 +9,10 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
+	"mobula/internal/node/member"
 	"mobula/internal/node/outlet"
 	"mobula/raylet/owner"
 	"mobula/wire"
@@ -23,12 +25,12 @@ type session struct {
 	job    ids.JobID
 	pid    int32
 	root   ids.TaskID
-	nth    int                      // the number of the return that began it, 0: none; immutable
-	ref    *actors.Ref[memberEvent] // its component; nil for a tool
-	system bool                     // it runs the node's own functions; immutable
-	parted atomic.Bool              // it has said goodbye: only what it gives back is heard
-	done   context.Context          // ends when nothing of the client's is read any more
-	finish context.CancelFunc       // of done
+	nth    int                       // the number of the return that began it, 0: none; immutable
+	ref    *actors.Ref[member.Event] // its component; nil for a tool
+	system bool                      // it runs the node's own functions; immutable
+	parted atomic.Bool               // it has said goodbye: only what it gives back is heard
+	done   context.Context           // ends when nothing of the client's is read any more
+	finish context.CancelFunc        // of done
 	outlet.Outlet
 	faults *faulty                    // a test's; nil: none. Immutable
 	cold   atomic.Int32               // requests without an answer
@@ -111,10 +113,29 @@ func (s *session) hasLeft() bool { return s.why() != nil }
 
 func (s *session) why() *errs.Error { return s.left.Load() }
 
-// sessions is the table of all clients. Guarded by mu.
+// sessions is the table of all clients.
 type sessions struct {
+	numbers *numbers
+	faults  *injector
+
 	mu   sync.RWMutex
-	byID map[ids.ClientID]*session
+	byID map[ids.ClientID]*session // guarded by mu
+}
+
+// begin makes the session of a new client.
+func (t *sessions) begin(role wire.Role, job ids.JobID, pid int32) (*session, error) {
+	id, err := t.numbers.Next(home.Clients)
+	if err != nil {
+		return nil, err
+	}
+	return t.of(ids.ClientID(id), role, job, pid), nil
+}
+
+// of makes a session of a client.
+func (t *sessions) of(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
+	s := makeSession(id, role, job, pid)
+	s.faults = t.faults.ofSession(s)
+	return s
 }
 
 func (t *sessions) add(s *session) {
@@ -158,5 +179,15 @@ func (t *sessions) send(id ids.ClientID, m wire.Msg) {
 	if s := t.get(id); s != nil {
 		s.Push(m)
 		s.Flush()
+	}
+}
+
+// sayBye tells clients that the node stops.
+func (t *sessions) sayBye(node string, to func(wire.Role) bool) {
+	for _, s := range t.all() {
+		if to(s.role) {
+			s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", node)})
+			s.Flush()
+		}
 	}
 }

@@ -28,7 +28,7 @@ func TestADriverThatWasCutOffHearsWhy(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	n.clients.get(w.Client).Outlet.(*outlet.Socket).Cut(errs.New(errs.CodeProtocol, "frame 7 says nothing"))
+	n.sessions.get(w.Client).Outlet.(*outlet.Socket).Cut(errs.New(errs.CodeProtocol, "frame 7 says nothing"))
 	log.find(t, "a client was cut off", "frame 7 says nothing", "client="+w.Client.String())
 	eventually(t, "the job is over", func() bool { return n.owners.get(w.Job) == nil })
 	hello.Job, hello.Client, hello.Token = w.Job, w.Client, w.Token

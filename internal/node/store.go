@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,58 +22,77 @@ import (
 	"mobula/wire"
 )
 
-// startStore adds object store and spillers to the tree. A kept node's segments are named
+// storeShell is the object store and its spillers, as the node has them.
+type storeShell struct {
+	*base
+	faults   *injector
+	sessions *sessions
+	owners   *owners
+	jobs     *jobShell
+
+	shm     *storeshell.Memory
+	asked   uint64 // bytes that the store was to have; immutable once it runs
+	spiller *spillshell.Spiller
+	actor   *storeshell.Store
+}
+
+func (st *storeShell) deliver(ev objectstore.Event) { st.actor.Deliver(ev) }
+
+// segment is a job's file of shared memory.
+func (st *storeShell) segment(job ids.JobID) (*segment.Segment, error) { return st.shm.Segment(job) }
+
+// start adds object store and spillers to the tree. A kept node's segments are named
 // files, which the next life finds.
-func (n *Node) startStore() error {
-	sup, err := actors.Supervisor(n.sys, "objectstore", "objects", actors.Policy{MaxRestarts: 10, Window: time.Minute})
+func (st *storeShell) start() error {
+	sup, err := actors.Supervisor(st.sys, "objectstore", "objects", actors.Policy{MaxRestarts: 10, Window: time.Minute})
 	if err != nil {
 		return err
 	}
-	seg := segment.Config{Size: n.cfg.StoreBytes}
-	if path := filepath.Join(n.cfg.StoreDir, n.segmentName()); n.lasting(path) {
+	seg := segment.Config{Size: st.cfg.StoreBytes}
+	if path := filepath.Join(st.cfg.StoreDir, st.segmentName()); st.lasting(path) {
 		seg.Path = path
 	}
-	n.sweepSegments()
-	if n.shm, err = storeshell.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: n.identity, Dir: n.dir}); err != nil {
-		err = fmt.Errorf("object store of %d bytes: %w", n.cfg.StoreBytes, err)
+	st.sweepSegments()
+	if st.shm, err = storeshell.OpenMemory(seg, index.Owner{Boot: machine.Boot(), Node: st.identity, Dir: st.dir}); err != nil {
+		err = fmt.Errorf("object store of %d bytes: %w", st.cfg.StoreBytes, err)
 		if seg.Path != "" {
 			err = fmt.Errorf("%w; give another directory (store.dir, --store-dir, MOBULA_STORE_DIR)", err)
 		}
 		return err
 	}
-	n.sizeLeft()
-	if n.spiller, err = spillshell.Open(n.spillConfig(sup, seg.Path != "")); err != nil {
+	st.sizeLeft()
+	if st.spiller, err = spillshell.Open(st.spillConfig(sup, seg.Path != "")); err != nil {
 		return fmt.Errorf("%w; give another (WithSpill, store.spill, --store-spill, MOBULA_STORE_SPILL)", err)
 	}
-	cfg := objectstore.DefaultConfig(n.cfg.StoreBytes)
-	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = n.cfg.SpillThreshold, n.cfg.ArgsFraction, n.cfg.DiskBudget
-	cfg.Patience = n.cfg.StorePatience
-	n.store, err = storeshell.Open(sup, storeshell.Options{
-		Config: cfg, Memory: n.shm, Spiller: n.obs.Seen(n.failing(n.spiller)),
-		ToClient: n.fromStore,
-		ToOwner:  n.storeToOwner,
-		Logger:   n.cfg.Logger,
+	cfg := objectstore.DefaultConfig(st.cfg.StoreBytes)
+	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = st.cfg.SpillThreshold, st.cfg.ArgsFraction, st.cfg.DiskBudget
+	cfg.Patience = st.cfg.StorePatience
+	st.actor, err = storeshell.Open(sup, storeshell.Options{
+		Config: cfg, Memory: st.shm, Spiller: st.obs.Seen(st.faults.failing(st.spiller)),
+		ToClient: st.toClient,
+		ToOwner:  st.toOwner,
+		Logger:   st.cfg.Logger,
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	if err != nil {
 		return err
 	}
-	return n.awaitOldClients()
+	return st.awaitOldClients()
 }
 
 // sizeLeft takes the size that the store has, if what is in it keeps it from the one asked for, and tells of what was lost.
-func (n *Node) sizeLeft() {
-	n.asked, n.cfg.StoreBytes = n.cfg.StoreBytes, n.shm.Size()
-	if n.shm.Kept != nil {
-		n.cfg.Logger.Warn("the object store keeps the size that it had; the next start without what is in the way takes the new one",
-			"size", n.cfg.StoreBytes, "asked", n.asked, "why", n.shm.Kept)
+func (st *storeShell) sizeLeft() {
+	st.asked, st.cfg.StoreBytes = st.cfg.StoreBytes, st.shm.Size()
+	if st.shm.Kept != nil {
+		st.cfg.Logger.Warn("the object store keeps the size that it had; the next start without what is in the way takes the new one",
+			"size", st.cfg.StoreBytes, "asked", st.asked, "why", st.shm.Kept)
 	}
-	if n.shm.Removed != nil {
-		n.cfg.Logger.Error("what an earlier node left of its objects cannot be used and was removed; they are made again where their tasks are known",
-			"why", n.shm.Removed)
+	if st.shm.Removed != nil {
+		st.cfg.Logger.Error("what an earlier node left of its objects cannot be used and was removed; they are made again where their tasks are known",
+			"why", st.shm.Removed)
 	}
-	if k := n.shm.Index.Forgotten(); k > 0 {
-		n.cfg.Logger.Warn("the memory of the node's last run cannot be used, since the machine was started anew or another release has made it: of the objects those with a spilled copy are read from there, others are made again where their tasks are known",
+	if k := st.shm.Index.Forgotten(); k > 0 {
+		st.cfg.Logger.Warn("the memory of the node's last run cannot be used, since the machine was started anew or another release has made it: of the objects those with a spilled copy are read from there, others are made again where their tasks are known",
 			"without_a_copy", k)
 	}
 }
@@ -82,21 +100,21 @@ func (n *Node) sizeLeft() {
 // awaitOldClients reports the clients of a killed node to the store: gone when their
 // process is, or when they have not come back in time. Until then what they may have
 // pinned stays in place.
-func (n *Node) awaitOldClients() error {
-	if !n.shm.Found() {
+func (st *storeShell) awaitOldClients() error {
+	if !st.shm.Found() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(n.life, n.cfg.StartTimeout)
+	ctx, cancel := context.WithTimeout(st.life, st.cfg.StartTimeout)
 	defer cancel()
-	old, err := n.store.OldClients(ctx)
+	old, err := st.actor.OldClients(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range old {
-		n.work.Go(func() {
-			pidfd.Await(n.life, int(c.PID), rejoinTimeout)
-			if n.clients.get(c.Client) == nil {
-				n.toStore(objectstore.ClientGone{Client: c.Client})
+		st.work.Go(func() {
+			pidfd.Await(st.life, int(c.PID), rejoinTimeout)
+			if st.sessions.get(c.Client) == nil {
+				st.deliver(objectstore.ClientGone{Client: c.Client})
 			}
 		})
 	}
@@ -104,39 +122,39 @@ func (n *Node) awaitOldClients() error {
 }
 
 // segmentName is the same for every life of a kept node, and no other's.
-func (n *Node) segmentName() string { return segmentPrefix() + n.identity }
+func (st *storeShell) segmentName() string { return segmentPrefix() + st.identity }
 
 func segmentPrefix() string { return fmt.Sprintf("mobula-%d-", os.Getuid()) }
 
 // lasting tells whether the store's objects outlive the process: of a node that may be started again. One that
 // goes with its program takes over what one in the same directory has left.
-func (n *Node) lasting(segment string) bool {
-	if !n.cfg.Keep || !n.cfg.Bound {
-		return n.cfg.Keep
+func (st *storeShell) lasting(segment string) bool {
+	if !st.cfg.Keep || !st.cfg.Bound {
+		return st.cfg.Keep
 	}
 	return storeshell.MemoryAt(segment)
 }
 
-func (n *Node) spillConfig(parent actors.Parent, lasting bool) spillshell.Config {
-	cfg := spillshell.Default(n.segmentName())
-	cfg.URLs, cfg.Dir = n.cfg.SpillURLs, filepath.Join(n.dir, "spill")
-	cfg.Node = n.identity
+func (st *storeShell) spillConfig(parent actors.Parent, lasting bool) spillshell.Config {
+	cfg := spillshell.Default(st.segmentName())
+	cfg.URLs, cfg.Dir = st.cfg.SpillURLs, filepath.Join(st.dir, "spill")
+	cfg.Node = st.identity
 	cfg.Restarts, cfg.Keep = lasting, lasting
-	cfg.Parent, cfg.Logger = parent, n.cfg.Logger
+	cfg.Parent, cfg.Logger = parent, st.cfg.Logger
 	return cfg
 }
 
-// fromStore sends a client what the store has to say. The descriptor stays the store's: the
+// toClient sends a client what the store has to say. The descriptor stays the store's: the
 // message carries a copy, which goes when it was sent.
-func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
-	s := n.clients.get(id)
+func (st *storeShell) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
+	s := st.sessions.get(id)
 	if s == nil {
 		return
 	}
 	if mf, ok := m.(*wire.MapFile); ok && f != nil && !s.local() {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
-			n.limited.warn("a file of the object store could not be passed on", "file", f.Name(), "err", err)
+			st.limited.warn("a file of the object store could not be passed on", "file", f.Name(), "err", err)
 			return
 		}
 		c := *mf
@@ -147,34 +165,37 @@ func (n *Node) fromStore(id ids.ClientID, m wire.Msg, f *os.File) {
 	s.Flush()
 }
 
-// storeToOwner tells a job's owner what the store has to say. The store is there before the owners of the jobs that an earlier life of the node has
+// toOwner tells a job's owner what the store has to say. The store is there before the owners of the jobs that an earlier life of the node has
 // left: what it has found of those waits for them.
-func (n *Node) storeToOwner(job ids.JobID, m objectstore.OwnerMsg) {
-	if o := n.owners.get(job); o != nil {
+func (st *storeShell) toOwner(job ids.JobID, m objectstore.OwnerMsg) {
+	if o := st.owners.get(job); o != nil {
 		o.ref.Deliver(owner.FromStore{Msg: m})
 	} else if inv, ok := m.(objectstore.Inventory); ok {
-		n.jobs.inventory(inv)
+		st.jobs.inventory(inv)
 	}
 }
 
 // isEmpty tells whether the store has nothing that a next life of the node could want.
-func (n *Node) isEmpty(ctx context.Context) bool {
-	if n.store == nil {
+func (st *storeShell) isEmpty(ctx context.Context) bool {
+	if st.actor == nil {
 		return false // whatever is there, this life has not looked at it
 	}
-	s, err := n.store.Stats(ctx)
+	s, err := st.actor.Stats(ctx)
 	return err == nil && s.Objects == 0 && s.ObjectsSpilled == 0
 }
 
-// closeStore ends what outlives the store's actor. The segment stays mapped where something in this
-// process may read it still: to pull it away would end the process.
-func (n *Node) closeStore(unmap, keep bool) error {
-	var all []error
-	if unmap {
-		all = append(all, n.mapped.close())
+// closeSpiller waits for what is being written.
+func (st *storeShell) closeSpiller(ctx context.Context) error {
+	if st.spiller == nil {
+		return nil
 	}
-	if n.shm != nil {
-		all = append(all, n.shm.Close(!keep))
+	return st.spiller.Close(ctx)
+}
+
+// closeMemory ends what outlives the store's actor, and keeps it for the next life, or does not.
+func (st *storeShell) closeMemory(keep bool) error {
+	if st.shm == nil {
+		return nil
 	}
-	return errors.Join(all...)
+	return st.shm.Close(!keep)
 }

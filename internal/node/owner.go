@@ -1,0 +1,255 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+
+	"mobula/actors"
+	"mobula/gcs/directory"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/node/inspect"
+	"mobula/internal/node/jobs"
+	"mobula/internal/node/outlet"
+	"mobula/objectstore"
+	"mobula/raylet/oplog"
+	"mobula/raylet/owner"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// ownerActor is the shell of one job's owner: it keeps the log, which outlives the core.
+type ownerActor struct {
+	of  *owners
+	job ids.JobID
+	ref *actors.Ref[owner.Event]
+	log *oplog.Log
+
+	shown *inspect.Owner // as inspection sees it; immutable
+
+	here   bool        // its driver is in this process; immutable once the core of jobs knows it
+	waits  atomic.Bool // of a job of before the node's restart: until the core of jobs lets it go on
+	alone  atomic.Bool // of such a job: its driver is gone, or has not come in time
+	orphan atomic.Bool // of such a job: it went on without its driver
+
+	// Of the actor's goroutine.
+	dirty    []*session
+	cancel   func() // of the core's timer
+	core     *owner.Core
+	hand     owner.Event      // stepped last
+	poisoned []owner.Poisoned // dropped for all cores to come
+	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none
+}
+
+// build makes the core: new for a new job, else from the log, and then every client is
+// asked what it holds.
+func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
+	cfg := owner.Config{Job: o.job, InlineBudget: o.of.inlineBudget(), Transitions: o.of.obs.Watching()}
+	if start.Restart == 0 && o.log.Stats().Segments == 0 {
+		o.core = owner.New(cfg)
+		return ownerCore{o.core, o}, nil, nil
+	}
+	core, err := o.rebuild(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("owner of job %v: %w", o.job, err)
+	}
+	first := o.keptBack(start)
+	if start.Restart > 0 {
+		o.of.directory.deliver(directory.OwnerRestarted{Job: o.job})
+	}
+	if o.core = core; !o.waits.Load() {
+		first = append([]owner.Event{o.restored()}, first...)
+	}
+	for _, ev := range o.poisoned {
+		first = append(first, ev)
+	}
+	return ownerCore{core, o}, first, nil
+}
+
+// rebuild makes the core from the log. A log that says what cannot be is damaged too.
+func (o *ownerActor) rebuild(cfg owner.Config) (core *owner.Core, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			core, err = nil, fmt.Errorf("the log contradicts itself: %v: %w\n%s", p, oplog.ErrCorrupt, debug.Stack())
+		}
+	}()
+	var damage error
+	core, err = owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) { damage = o.log.Replay(yield) })
+	return core, errors.Join(err, damage)
+}
+
+// restored has a rebuilt core ask every client there is.
+func (o *ownerActor) restored() owner.Restored {
+	ev := owner.Restored{Epoch: o.of.numbers.newEpoch()}
+	for _, s := range o.of.sessions.all() {
+		if s.isKnownTo(o.job) {
+			ev.Clients = append(ev.Clients, s.joined(o.job))
+		}
+	}
+	for _, other := range o.of.all() {
+		if other.job != o.job {
+			ev.Jobs = append(ev.Jobs, other.job)
+		}
+	}
+	slices.Sort(ev.Jobs)
+	return ev
+}
+
+// keptBack is what the core that was discarded had taken and not yet gone on with: it was still
+// waiting for its clients. Of an event that brings two cores down the third is spared.
+func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
+	if o.core == nil {
+		return nil
+	}
+	held, at := o.core.Held()
+	held = slices.Clone(held)
+	n := len(held)
+	if n > 0 && redelivered(start.Reason) && kept(o.hand) {
+		n-- // the last one was in hand: the kit delivers it again
+	}
+	was := o.blamed
+	if o.blamed = at + 1; at >= 0 && at < n && was == at+1 {
+		o.poison(held[at], start.Reason)
+		held, n, o.blamed = slices.Delete(held, at, at+1), n-1, 0
+	}
+	return held[:n]
+}
+
+// poison takes note of an event on which two cores panicked. What clients hold, the store and the scheduler say again after a restart:
+// only a client's message leaves something to be failed.
+func (o *ownerActor) poison(ev owner.Event, err error) {
+	o.of.limited.warn("an event that brought two cores of an owner down is dropped", "job", o.job, "event", fmt.Sprintf("%T", ev), "err", err)
+	if m, ok := ev.(owner.FromClient); ok {
+		why := errs.New(errs.CodeComponentFailed, "the owner of job %v failed twice on a message of client %v and dropped it: %v", o.job, m.Client, err)
+		o.poisoned = append(o.poisoned, owner.Poisoned{Client: m.Client, Msgs: m.Msgs, Err: why})
+	}
+}
+
+// redelivered tells whether the kit delivers the event on which the core panicked once more.
+func redelivered(reason error) bool {
+	p, ok := errors.AsType[*actors.PanicError](reason)
+	return ok && (p.Phase == "Step" || p.Phase == "Do")
+}
+
+// kept tells whether a core that waits for its clients keeps such an event back.
+func kept(ev owner.Event) bool {
+	switch ev.(type) {
+	case owner.Restored, owner.Timer, inspect.Question:
+		return false
+	}
+	return true
+}
+
+// ownerCore lets the node ask the core, between two steps.
+type ownerCore struct {
+	*owner.Core
+	o *ownerActor
+}
+
+func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
+	if q, ok := ev.(inspect.Question); ok {
+		c.o.hand = ev
+		q.Ask(c.Core)
+		return nil
+	}
+	c.o.hand = ev
+	return c.Core.Step(now, ev)
+}
+
+// do carries out one effect.
+func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
+	switch e.Kind {
+	case owner.ToClient:
+		o.toClient(e.Client, e.Wire)
+	case owner.Receipt:
+		o.receipt(self, owner.ClientRead{Client: e.Client, Bytes: e.N})
+	case owner.ToStore:
+		o.toStore(e.Msg.(objectstore.Event))
+	case owner.ToSched:
+		o.of.raylet.ref.Deliver(e.Msg.(sched.Event))
+	case owner.ToRegistry:
+		o.of.directory.fromOwner(o.job, e.Msg)
+	case owner.ToOwner:
+		o.of.router.toPeer(o.job, e.Job, e.Msg)
+	case owner.Log:
+		for i := range *e.Records {
+			o.append(&(*e.Records)[i])
+		}
+	case owner.LogFree:
+		for _, c := range *e.Cookies {
+			if *c != 0 {
+				_ = o.log.Free(*c) // what cannot be freed is kept: space, not meaning
+			}
+		}
+	case owner.Fetch:
+		rec, err := o.log.Read(uint64(e.N))
+		self.Deliver(owner.Fetched{Token: e.Token, Record: rec, Err: errs.From(err)})
+	case owner.After:
+		if o.cancel != nil {
+			o.cancel()
+		}
+		o.cancel = self.After(e.Delay(), owner.Timer{})
+	case owner.Transitions:
+		o.of.obs.Record(*e.Changes)
+	case owner.JobEnded:
+		o.of.jobs.ref.Deliver(jobs.Over{Job: o.job})
+	}
+}
+
+// receipt tells the owner when its client has read what was sent before. It is apart from do, where its closure would
+// move every effect to the heap.
+func (o *ownerActor) receipt(self *actors.Ref[owner.Event], read owner.ClientRead) {
+	o.toClient(read.Client, outlet.Receipt(func() { self.Deliver(read) }))
+}
+
+// append puts a record on the log. Where it cannot (disk full), the runtime goes on without:
+// what is lost then is lost only if this owner crashes too.
+func (o *ownerActor) append(r *owner.LogRecord) {
+	cookie, err := o.log.Append(r.Bytes)
+	if err != nil {
+		o.of.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
+	}
+	if r.Cookie != nil {
+		*r.Cookie = cookie
+	}
+}
+
+// toStore passes an event on. A get's pin, which somebody waits for, is stepped here if the store is
+// idle: a switch between threads less, which is most of what a get costs.
+func (o *ownerActor) toStore(ev objectstore.Event) {
+	if _, ok := ev.(objectstore.PinForGet); ok {
+		_ = o.of.store.actor.Ref().SendRun(o.of.life, ev) // stopped: nobody waits any more
+		return
+	}
+	o.of.store.deliver(ev)
+}
+
+// toClient queues a message. The last session is remembered: most batches go to one.
+func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
+	if r, ok := m.(*wire.Resync); ok {
+		if s := o.of.sessions.get(id); s != nil && s.job != o.job {
+			s.asked(o.job, r.Epoch)
+		}
+	}
+	for _, s := range o.dirty {
+		if s.id == id {
+			s.Push(m)
+			return
+		}
+	}
+	if s := o.of.sessions.get(id); s != nil {
+		s.Push(m)
+		o.dirty = append(o.dirty, s)
+	}
+}
+
+func (o *ownerActor) flush() {
+	for i, s := range o.dirty {
+		s.Flush()
+		o.dirty[i] = nil
+	}
+	o.dirty = o.dirty[:0]
+}
