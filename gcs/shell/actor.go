@@ -18,7 +18,7 @@ import (
 	"mobula/internal/inbox"
 )
 
-// Config configures the control plane of a node. It is embedded, a server in this process, unless it says where another is.
+// Config configures the control plane of a node. Without Servers and Tables its server is embedded in this process.
 type Config struct {
 	Dir     string   // of the embedded server's files
 	Servers []string // URLs of the NATS servers to use instead, of one cluster

@@ -16,7 +16,7 @@
 // # Durability
 //
 // The embedded server syncs every write before it acknowledges (SyncAlways): NATS
-// acknowledges first by default and loses writes that way. How a server elsewhere is set up is its operator's to say.
+// acknowledges first by default and loses writes that way. The operator of a server elsewhere decides how it is set up.
 //
 // # Errors
 //

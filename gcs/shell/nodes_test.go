@@ -16,7 +16,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// A control plane that runs on the tables of this process is the same to who asks.
+// A control plane on tables in this process answers in the same way.
 func TestAControlPlaneOnMemory(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -37,7 +37,7 @@ func TestAControlPlaneOnMemory(t *testing.T) {
 	}
 }
 
-// Two nodes that use one server see each other, and names are theirs together. One that stops leaves the table at once.
+// Two nodes with one server see each other and share names. A node that stops leaves the table at once.
 func TestNodesShareAServer(t *testing.T) {
 	url := gcstest.Server(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -7,10 +7,10 @@ import (
 	"mobula/internal/home/register"
 )
 
-// Register is the control plane as the register of homes.
+// Register keeps the register of homes in the control plane.
 type Register struct {
 	GCS  *GCS
-	Node string // that asks
+	Node string // the node that asks
 }
 
 // Begin asks for the life's row.

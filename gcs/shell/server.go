@@ -84,7 +84,7 @@ func Redacted(servers []string) string {
 	return strings.Join(out, ",")
 }
 
-// replicas is how many copies of each table a set of servers keeps: the largest odd number up to 5 that it has servers for.
+// replicas is how many copies of each table a set of servers keeps: the largest odd number up to 5 that does not exceed the number of servers.
 func replicas(servers int) int {
 	switch {
 	case servers >= 5:

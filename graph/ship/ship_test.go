@@ -292,7 +292,7 @@ func TestLargeLiteralsAreShippedOnce(t *testing.T) {
 	})
 }
 
-// More arguments and levels of nesting than CBOR's decoder takes unless told.
+// More arguments and levels of nesting than CBOR's decoder takes by default.
 func TestManyAndDeepArguments(t *testing.T) {
 	remote(t, func(t *testing.T, ctx context.Context, x spec.Executor) {
 		g := spec.New()

@@ -40,7 +40,7 @@ func chain(t testing.TB, n int) []byte {
 	return b
 }
 
-// CBOR's decoder takes lists of 131,072 unless told.
+// By default CBOR's decoder takes lists of up to 131,072.
 func TestARequestMayHaveAnyNumberOfTasks(t *testing.T) {
 	const n = 150_000
 	if w, err := parse(chain(t, n)); err != nil || w.Len() != n || len(w.DepsOf(n-1)) != 1 {
