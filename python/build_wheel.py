@@ -2,8 +2,8 @@
 
     python build_wheel.py EXECUTABLE DIRECTORY
 
-Its version and platform are what the executable says of itself. It is built in a copy of the source, so that nothing of it
-stays in the work tree, and needs setuptools and pip, but no network. It prints the path of the wheel.
+The executable tells the wheel's version and platform. The wheel is built in a copy of the source, so that no files stay in the
+work tree. It needs setuptools and pip, but no network. It prints the wheel's path.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MACHINES = {"linux/amd64": "linux_x86_64", "linux/arm64": "linux_aarch64"}
 
 
 def python_version(said: str) -> str:
-    """The executable's version as Python writes it: v0.2.0 is 0.2.0, v0.2.0-devel is 0.2.0.dev0."""
+    """Converts the executable's version for Python: v0.2.0 to 0.2.0, v0.2.0-devel to 0.2.0.dev0."""
     found = re.fullmatch(r"v(\d+\.\d+\.\d+)(-devel)?", said)
     if found is None:
         raise ValueError(f"the executable says that its version is {said!r}: want v1.2.3, or v1.2.3-devel")
@@ -29,7 +29,7 @@ def python_version(said: str) -> str:
 
 
 def build(executable: pathlib.Path, out: pathlib.Path) -> pathlib.Path:
-    """Builds the wheel of an executable into a directory; gives its path."""
+    """Builds the wheel of an executable into a directory, and returns its path."""
     about = json.loads(subprocess.check_output([executable, "version", "--json"]))
     version = python_version(about["mobula"])
     platform = MACHINES.get(about["platform"])

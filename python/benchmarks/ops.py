@@ -1,8 +1,8 @@
-"""Small operations of a Python program: one line each, the best and the median of some runs.
+"""Times small operations of a Python program: one line each, with the best and the median of some runs.
 
     python benchmarks/ops.py [--cpus N] [--runs N]
 
-Each kind has a node of its own. The floor of a round trip is what two processes and a Unix socket cost.
+Each group has a node of its own. The floor of a round trip is the time of two processes over a Unix socket.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One data frame sorted with several partition counts, stores and workers, otherwise the same: what must not decide whether it works.
+"""Sorts one data frame with several numbers of partitions and workers and sizes of the store. It must work with all of them.
 
     make set-index-sweep ARGS="--size 2GiB"
 
-Each run is samples/python/set_index.py in a process of its own, which verifies the order. Memory is that of all processes and the segment, and
-is held against the store, 256 MiB and 300 MiB a worker. The exit code is 1 if a run failed or took more.
+Each run is samples/python/set_index.py in a process of its own, which verifies the order. The memory of all processes and the segment may be at
+most the store, 256 MiB, and 300 MiB per worker. The exit code is 1 if a run failed or took more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 from typing import Any, Optional
 
 SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "samples" / "python"
-SHAPES = ((10, 3), (100, 5), (500, 5))  # partitions, and how many times the store the data is
+SHAPES = ((10, 3), (100, 5), (500, 5))  # partitions, and the size of the data in multiples of the store
 WORKERS = (1, 2, 4)
 MIB = 1 << 20
 

@@ -1,10 +1,10 @@
-"""What tracing at 1 % costs a Python driver: small tasks without tracing and with it, beside each other on one machine.
+"""Measures what tracing at 1 % costs a Python driver: small tasks with and without tracing, side by side on one machine.
 
     MOBULA_BINARY=bin/mobula python benchmarks/tracing.py [PAIRS] [TASKS]
 
-A pair is two drivers, each with a node of its own: one without tracing, one that exports to a collector that takes everything. Their blocks of
-tasks alternate, so that a busy machine slows both, and a pair's ratio is that of the sums. It prints the median of the pairs' ratios less one,
-in percent, and its 95 % interval, by resampling the pairs; of every fourth pair, for the noise of the machine, also the same of two without.
+A pair is two drivers, each with a node of its own: one without tracing, one that exports to a collector. Their blocks of tasks alternate, so
+that a busy machine slows both. A pair's ratio is that of the sums. The program prints the median of the ratios minus one, in percent, with its
+95 % interval by resampling the pairs. For every fourth pair it also measures two drivers without tracing: that is the machine's noise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ with mobula.init(num_cpus=1, object_store_memory=64 << 20):
 
 
 class Sink(http.server.BaseHTTPRequestHandler):
-    """Takes everything."""
+    """A collector that accepts and drops everything."""
 
     got = 0
 
@@ -50,7 +50,7 @@ class Sink(http.server.BaseHTTPRequestHandler):
 
 
 class Driver:
-    """A driver that runs blocks of tasks when told, and its node."""
+    """A driver with a node of its own. It runs a block of tasks on request."""
 
     def __init__(self, endpoint: str) -> None:
         env = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
@@ -69,7 +69,7 @@ class Driver:
 
 
 def pair(first: str, second: str, tasks: int) -> float:
-    """The time of the second endpoint's driver over the first's."""
+    """The time of a driver with the second endpoint, divided by that of one with the first."""
     a, b = Driver(first), Driver(second)
     took = {a: 0.0, b: 0.0}
     for d in (a, b, a, b):

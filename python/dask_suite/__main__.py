@@ -1,7 +1,7 @@
 """Run Dask's own tests under Mobula's scheduler, and compare each with how it ends under Dask's.
 
-The run can be stopped at any time and goes on where it was. The exit status is 0 if no test does worse than in the baseline, 1 if
-one does or the scheduler's own counts disagree, 2 if the run was not possible, 130 if it was stopped.
+The run can be stopped at any time, and continues from there when it is started again. The exit status is 0 if no test does worse than in the
+baseline, 1 if one does or the scheduler's own counts disagree, 2 if the run was not possible, 130 if it was stopped.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _record(have: dict[str, str]) -> record.Record:
 
 
 def _selected(a: argparse.Namespace, known: record.Record | None, s: state.State) -> list[str]:
-    """The tests that are asked for: of the sample, of the state and the record if nothing is run, else those that there are."""
+    """The selected tests: a sample; or, if nothing is to run, those in the state and the record; or else all tests."""
     if known and a.sample:
         ids = record.sample(known.tests, a.sample, a.jobs)
     elif known and a.compare:

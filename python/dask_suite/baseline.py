@@ -1,13 +1,13 @@
-"""A pytest plugin: Dask's own `dask.multiprocessing.get` over one pool of forked processes, by whatever name Dask is asked.
+"""A pytest plugin that runs all graphs by Dask's own `dask.multiprocessing.get`, over one pool of forked processes.
 
-Much of Dask's suite asks for the synchronous scheduler by name, so the configuration alone changes little: every name of
-`dask.base.named_schedulers` is given this `get`, and so is the configuration.
+Many of Dask's tests ask for the synchronous scheduler by name, so setting Dask's configuration would change little: the plugin also replaces
+every scheduler in `dask.base.named_schedulers`.
 
-The pool has WORKERS processes, forked at the session's first graph, and is shared by all its tests, as a pool a graph would take
-hours. A pool that broke, because a process died, is replaced at the next graph. A graph computed inside a task runs in that
-task's process: the pool cannot wait for itself.
+The pool has WORKERS processes. They are forked at the session's first graph and shared by all tests, because one pool per graph would take
+hours. If a process dies, the pool is replaced at the next graph. A graph inside a task runs in that task's process: the pool cannot wait for
+itself.
 
-Like ours, it writes its counts to the file named by MOBULA_DASK_REPORT when the session ends.
+Like Mobula's plugin, it writes its counts to the file named by MOBULA_DASK_REPORT when the session ends.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORKERS = 2
 
 
 class _Pool:
-    """An executor that counts the tasks it is given, and that only the process which made it uses."""
+    """An executor that counts its tasks. Only the process that has made it may use it."""
 
     _max_workers = WORKERS  # where dask.multiprocessing.get looks for it
 
@@ -55,7 +55,7 @@ _pool = _Pool()
 
 
 def get(dsk: Any, keys: Any, **kwargs: Any) -> Any:
-    """`dask.multiprocessing.get` over the session's pool, or the pool that is asked for."""
+    """`dask.multiprocessing.get` over the session's pool, or over the pool in the arguments."""
     if os.getpid() != _pool.pid:
         return dask.local.get_sync(dsk, keys, **kwargs)
     _pool.gets += 1

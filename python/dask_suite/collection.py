@@ -1,4 +1,4 @@
-"""Which tests there are."""
+"""Collects the tests' ids."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ LIMIT = 600.0  # seconds
 
 
 class CollectionError(Exception):
-    """pytest could not say which tests there are."""
+    """pytest could not collect the tests."""
 
 
 def collect(plan: Plan) -> list[str]:
-    """The ids of the plan's tests, in pytest's order. Its plugin is loaded, so that what is wrong with it is seen here."""
+    """The ids of the plan's tests, in pytest's order. It loads the plan's plugin, so that its errors show up here."""
     with tempfile.TemporaryDirectory(prefix="suite-") as place:
         args = [*arguments(plan), "-p", plan.plugin, "--collect-only", "-q", *(str(plan.root / t) for t in plan.targets)]
         p = subprocess.run(args, capture_output=True, text=True, cwd=place, env=environment(Path(place)), timeout=LIMIT)

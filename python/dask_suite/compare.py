@@ -1,4 +1,4 @@
-"""Holds a run against the baseline, test by test."""
+"""Compares a run with the baseline, test by test."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Worse:
 
 @dataclass(frozen=True)
 class Comparison:
-    baseline: dict[str, int]  # outcomes, counted
+    baseline: dict[str, int]  # numbers of tests by outcome
     ours: dict[str, int]
     worse: list[Worse]
     new: list[str]  # not known to the baseline
-    flaky: list[str]  # ended otherwise when they were tried again alone
-    counts: Counts  # of our sessions
-    faults: list[str]  # what is wrong with the run as a whole
+    flaky: list[str]  # ended differently when they ran again alone
+    counts: Counts  # sums over Mobula's sessions
+    faults: list[str]  # errors of the run as a whole
 
     @property
     def ok(self) -> bool:
@@ -54,8 +54,8 @@ class Comparison:
 
 
 def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: Iterable[str], counts: Counts, unreported: Sequence[str] = ()) -> Comparison:
-    """Of the tests named by `ids`, those that ended worse than they ever did in the baseline; and whether the scheduler ran anything at all.
-    Of the tests in `unreported`, no session said where their tasks ran."""
+    """Finds the tests in `ids` that ended worse than they ever did in the baseline, and checks whether the scheduler ran anything at all.
+    `unreported` has the tests for which no session reported where their tasks ran."""
     selected = dict.fromkeys(ids)
     found = []
     for i in selected:
@@ -82,13 +82,13 @@ def compare(baseline: Mapping[str, Verdict], ours: Mapping[str, Verdict], ids: I
 
 
 def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """How many of each outcome, in the order of severity."""
+    """The number of tests with each outcome, in the order of severity."""
     n = Counter(v.outcome for v in verdicts)
     return {o: n[o] for o in SEVERITY if n[o]}
 
 
 def text(c: Comparison) -> str:
-    """For people."""
+    """The comparison as text."""
     lines = [f"{w.ours} (baseline: {w.baseline})  {w.id}" for w in c.worse]
     if lines:
         lines.append("")

@@ -1,11 +1,11 @@
-"""How a test ended, and which ends are worse than others."""
+"""The outcome of a test, and which outcomes are worse than others."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any, Mapping
 
-# Each is worse than those in the lines above it: it must not be had where the baseline had one of those.
+# Each outcome is worse than those in the lines above. A test must not have it if the baseline had one of those.
 SEVERITY = {
     "passed": 0, "xpassed": 0,
     "xfailed": 1,
@@ -19,7 +19,7 @@ SEVERITY = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run of one test. `alone` says that it had a session of its own, because it had ended badly beside others."""
+    """One run of one test. `alone`: it had a session of its own, because it had failed beside other tests."""
 
     id: str
     outcome: str
@@ -33,7 +33,7 @@ class Outcome:
 
     @property
     def bad(self) -> bool:
-        """Whether the test could have failed by chance, so that another try says more."""
+        """Whether the test may have failed by chance, so that it is worth a retry."""
         return SEVERITY[self.outcome] >= SEVERITY["failed"] and self.outcome != "missing"
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is run: which tests, under which scheduler, with which versions."""
+"""The plan of a run: tests, scheduler and versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TARGETS = (
     ),
 )  # fmt: skip
 
-# Packages by whose versions a test may pass or fail; distributed because it must not be there.
+# Packages on whose versions a test's outcome may depend. distributed is here because it must not be installed.
 DECISIVE = (
     "bokeh", "cachey", "crick", "dask", "distributed", "fastavro", "fsspec", "h5py", "jinja2", "numba", "numpy", "pandas",
     "psutil", "pyarrow", "pytest", "scipy", "sparse", "sqlalchemy", "tables", "xarray", "zarr",
@@ -42,13 +42,13 @@ class Plan:
     root: Path
     targets: tuple[str, ...]
     plugin: str
-    timeout: float = 180.0  # seconds, of one test with its set-up and tear-down
-    grace: float = 120.0  # seconds beyond it until a session that does not end itself is killed; also from one test to the next
+    timeout: float = 180.0  # seconds for one test with its set-up and tear-down
+    grace: float = 120.0  # further seconds until a session that has not ended is killed; also the limit between two tests
     start: float = 600.0  # seconds until a session's first test begins
 
 
 def of_dask(mode: str, timeout: float) -> Plan:
-    """Dask's tests as the installed wheel has them."""
+    """Dask's tests in the installed wheel."""
     spec = importlib.util.find_spec("dask")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError(f"dask is not installed: pip install -r {HERE / 'requirements.txt'}")
@@ -57,7 +57,7 @@ def of_dask(mode: str, timeout: float) -> Plan:
 
 
 def versions() -> dict[str, str]:
-    """What is installed of what decides outcomes; of Python's own version the last number does not."""
+    """The installed versions on which outcomes depend; of Python only major and minor."""
     found = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in DECISIVE:
         try:
@@ -68,7 +68,7 @@ def versions() -> dict[str, str]:
 
 
 def differences(have: dict[str, str], want: dict[str, str]) -> list[str]:
-    """What differs, a line each; empty if outcomes may be compared."""
+    """The differences between versions, one line each; empty if outcomes can be compared."""
     return [
         f"{name} {have.get(name, 'none')} instead of {want.get(name, 'none')}"
         for name in sorted(have.keys() | want.keys())

@@ -1,4 +1,4 @@
-"""The baseline's outcomes, made small and kept with the code, with the versions they are of."""
+"""The baseline's outcomes in a compact file that is kept with the code, with the versions that they are of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dask_suite.state import Counts, Verdict
 
 PATH = HERE / "baseline.json.gz"
 
-# Beside its own seconds, a test's share of a session's start and of collecting its file.
+# Seconds per test for its share of a session's start and of collecting its file.
 SHARE = 0.1
 
 
@@ -26,7 +26,7 @@ class Record:
 
 
 def write(record: Record, path: Path) -> None:
-    """The same record gives the same bytes."""
+    """Writes a record. Equal records give equal bytes."""
     tests = {i: [v.outcome, float(f"{v.seconds:.2g}"), *([v.worst] if v.flaky else [])] for i, v in record.tests.items()}
     document = {"versions": record.versions, "counts": asdict(record.counts), "tests": tests}
     path.write_bytes(gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0))
@@ -39,9 +39,9 @@ def read(path: Path) -> Record:
 
 
 def sample(tests: Mapping[str, Verdict], minutes: float, jobs: int) -> list[str]:
-    """About so many minutes of tests when so many run at a time, chosen by a hash of the id.
+    """A sample of tests that takes about so many minutes with so many jobs, chosen by a hash of the id.
 
-    A longer sample has all of a shorter one. At least one test is chosen. They come in the order of the record.
+    A longer sample contains a shorter one. It has at least one test, in the order of the record.
     """
     left = minutes * 60 * jobs
     chosen: set[str] = set()
@@ -54,7 +54,7 @@ def sample(tests: Mapping[str, Verdict], minutes: float, jobs: int) -> list[str]
 
 
 def expected(tests: Mapping[str, Verdict], ids: Iterable[str]) -> dict[str, float]:
-    """How many seconds each test is thought to take; one that is not known takes one."""
+    """The expected seconds of each test; 1 for an unknown test."""
     return {i: tests[i].seconds + SHARE if i in tests else 1.0 for i in ids}
 
 

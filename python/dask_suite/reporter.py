@@ -1,9 +1,9 @@
-"""A pytest plugin, inside every session: runs the tests it is told to and says of each when it begins and how it ended.
+"""A pytest plugin for every session: runs the selected tests, and reports when each begins and how it ends.
 
-    --suite-ids FILE     the ids to run, a line each, in the order of collection; without it everything is run
-    --suite-events FD    a pipe for the events, a line of JSON each: {"begin": id, "at": monotonic seconds}, then {"end": outcome}
+    --suite-ids FILE     the ids to run, one per line, in the order of collection; by default all tests run
+    --suite-events FD    a pipe for the events, one line of JSON each: {"begin": id, "at": monotonic seconds}, then {"end": outcome}
 
-Whoever reads the pipe may go away first; the session then ends at its next event rather than run for nobody.
+If the reader of the pipe has gone, the session ends at its next event.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 
 from dask_suite.outcome import Outcome
 
-TEXT = 2000  # of a failure's text, from its end
+TEXT = 2000  # last characters of a failure's text to keep
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests interrupt; a run in a shell's background was started without it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests send interrupts, which a process in a shell's background ignores
     fd = config.getoption("--suite-events")
     if fd is not None:
         config.pluginmanager.register(_Reporter(fd), "suite-reporter")
@@ -53,7 +53,7 @@ class _Reporter:
 
     def send(self, event: dict[str, Any]) -> None:
         if os.getpid() != self.pid:
-            return  # a test forked, and its child came back into pytest
+            return  # a child that a test has forked has returned into pytest
         data = json.dumps(event).encode() + b"\n"
         try:
             while data:
@@ -75,7 +75,7 @@ class _Reporter:
 
 
 def classify(phases: list[pytest.TestReport]) -> tuple[str, str]:
-    """The outcome of a test, and why, from the reports of its set-up, call and tear-down."""
+    """The outcome and its reason, from the reports of set-up, call and tear-down."""
     outcome, text = "passed", ""
     for p in phases:
         if p.failed:
@@ -90,5 +90,5 @@ def classify(phases: list[pytest.TestReport]) -> tuple[str, str]:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """Why a test was skipped: pytest says it with the place."""
+    """The reason for a skip, which pytest reports together with the location."""
     return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else report.longreprtext

@@ -1,7 +1,7 @@
-"""Runs shards side by side and keeps what they come to. Tests that end badly have one more try, each in a session of its own.
+"""Runs shards in parallel and records the outcomes. Each test that fails is retried once, in a session of its own.
 
-A test that ends badly may have been disturbed by those before it, or by chance: alone it says what it is worth. One that ended well in a
-session that died before it could report is run once more too: nobody knows where its tasks ran.
+A test may fail by chance, or because of the tests before it; the retry tells. A test that passed in a session which died before its report is
+run again too, since nobody knows where its tasks ran.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ Tell = Callable[[Outcome], None]
 def run(
     plan: Plan, ids: Sequence[str], state: State, *, jobs: int, size: int, matters: Callable[[Outcome], bool], tell: Tell
 ) -> None:
-    """Runs those of the tests that the state does not know, then again those that no session reported of, and
-    alone those that ended badly, where that matters.
+    """Runs the tests that have no outcome in the state. Then runs those again whose sessions did not report, and, each alone, those
+    that failed, if `matters` says so.
 
-    `tell` hears of each outcome after the state has it, from any thread but from one at a time. Ctrl-C ends the sessions and is
-    passed on; what had ended is kept. Raises shard.FutileError if not even the first tests can be run.
+    `tell` is called with each outcome after the state has it, from one thread at a time. Ctrl-C ends the sessions and is
+    raised again; outcomes so far are kept. Raises shard.FutileError if not even the first tests can be run.
     """
     _all(plan, shard.cut([i for i in ids if i not in state.runs], size), state, jobs, tell)
     _all(plan, shard.cut([i for i in ids if state.unreported(i)], size), state, jobs, tell)

@@ -1,7 +1,7 @@
-"""One pytest process over some tests: what each came to, and of which one it died if it died.
+"""One pytest process for some tests: the outcome of each, and, if the process dies, the test that killed it.
 
-Nothing it does is waited for without an end. A test that takes too long is ended by pytest-timeout, which writes all stacks and
-ends the process; if that does not come about, the process is killed. Whatever is left of its process group goes with it.
+Every wait has a limit. If a test takes too long, pytest-timeout writes all stacks and ends the process; if it does not, the process is
+killed. The rest of its process group is killed too.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from typing import Any
 from dask_suite.outcome import Outcome
 from dask_suite.plan import HERE, Plan
 
-LOG = 4000  # of a session's output, from its end
+LOG = 4000  # last characters of a session's output to keep
 
 
 class Stopped(Exception):
-    """The run was stopped; what had ended is recorded."""
+    """The run was stopped. Outcomes so far are recorded."""
 
 
 @dataclass
 class Session:
-    """What became of a session."""
+    """The results of a session."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    complete: bool = False  # pytest came to its end, so that a test without an outcome was not there
-    culprit: Outcome | None = None  # of the test that the process died in
-    report: dict[str, Any] | None = None  # the scheduler's counts, if it came to write them
+    complete: bool = False  # pytest ended by itself: a test without an outcome does not exist
+    culprit: Outcome | None = None  # the test in which the process died
+    report: dict[str, Any] | None = None  # the scheduler's counts, if the session wrote them
     seconds: float = 0.0
     log: str = ""
 
 
 class Stop:
-    """Ends every session that watches it, from any thread, once and for all."""
+    """Ends all sessions that watch it. Any thread may set it; it cannot be reset."""
 
     def __init__(self) -> None:
         self.fd, self._write = os.pipe()
@@ -59,7 +59,7 @@ class Stop:
 
 
 def run(plan: Plan, ids: Sequence[str], done: Callable[[Outcome], None], stop: Stop) -> Session:
-    """Runs the tests in one process. Each outcome is told as it comes, the culprit's last."""
+    """Runs the tests in one process. It reports each outcome at once, the culprit's last."""
     result = Session()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="suite-", ignore_cleanup_errors=True) as name:
@@ -73,7 +73,7 @@ def run(plan: Plan, ids: Sequence[str], done: Callable[[Outcome], None], stop: S
         try:
             _watch(plan, _Pipe(reader, pidfd, stop.fd), result, done)
         finally:
-            # The group's leader is not waited for until the group is dead, so that its number is nobody else's.
+            # Kill the group before waiting for its leader: after the wait the leader's pid could be another process'.
             os.killpg(process.pid, signal.SIGKILL)
             status = process.wait()
             os.close(pidfd)
@@ -111,7 +111,7 @@ def _start(plan: Plan, ids: Sequence[str], place: Path, writer: int) -> subproce
 
 
 def arguments(plan: Plan) -> list[str]:
-    """What every pytest process here is called with."""
+    """The arguments of every pytest process here."""
     return [
         *(sys.executable, "-m", "pytest", "-c", str(HERE / "pytest.ini"), f"--rootdir={plan.root}", f"--confcutdir={plan.root}"),
         *("-p", "no:cacheprovider", "-p", "dask_suite.reporter"),
@@ -119,29 +119,29 @@ def arguments(plan: Plan) -> list[str]:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """The same for every session: no plugin or configuration of the user's, and its temporary files in its own place."""
+    """The environment of a session: without the user's plugins and configuration, with temporary files in the session's directory."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("DASK_", "PYTEST_"))}
     path = [str(HERE.parent), *filter(None, [env.get("PYTHONPATH")])]
     return env | {
         "DASK_CONFIG": str(place),
         "MOBULA_DASK_REPORT": str(place / "report.json"),
-        "OPENBLAS_NUM_THREADS": "1",  # more of them than CPUs only disturb each other, and its threads do not survive a fork
+        "OPENBLAS_NUM_THREADS": "1",  # more threads than CPUs only slow each other down, and threads do not survive a fork
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        "PYTHONHASHSEED": "0",  # some tests end by the order of a set
+        "PYTHONHASHSEED": "0",  # the outcome of some tests depends on the order of a set
         "PYTHONPATH": os.pathsep.join(path),
         "TMPDIR": str(place / "tmp"),
     }
 
 
 class _Pipe:
-    """The events of a session, until it ends or says nothing for too long."""
+    """Reads the events of a session until it ends or is silent for too long."""
 
     def __init__(self, reader: int, pidfd: int, stop: int) -> None:
         os.set_blocking(reader, False)
         self.reader, self.pidfd, self.stop = reader, pidfd, stop
         self.rest = b""
         self.sources = [reader, pidfd, stop]
-        self.patience = 0.0  # seconds without an event until this gives up, set by whoever reads
+        self.patience = 0.0  # seconds without an event until the reader gives up
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         deadline = time.monotonic() + self.patience
@@ -158,7 +158,7 @@ class _Pipe:
                 deadline = time.monotonic() + self.patience
 
     def _lines(self, everything: bool) -> list[bytes]:
-        """What is there to be read: some of it, or all that was written."""
+        """Reads the lines that are in the pipe."""
         while True:
             try:
                 data = os.read(self.reader, 1 << 16)
@@ -166,7 +166,7 @@ class _Pipe:
                 break
             self.rest += data
             if not data:
-                self.sources = [self.pidfd, self.stop]  # nobody can write any more
+                self.sources = [self.pidfd, self.stop]  # all writers have ended
             if not data or not everything:
                 break
         *lines, self.rest = self.rest.split(b"\n")

@@ -1,4 +1,4 @@
-"""Tests that are run by one session if nothing goes wrong, and by as many as it takes if one of them ends its process."""
+"""A shard: tests for one session. If a test ends the session's process, further sessions run the rest."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dask_suite.outcome import Outcome
 from dask_suite.plan import Plan
 from dask_suite.session import Session, Stop
 
-TRIES = 2  # of sessions in a row that end before any test of theirs did
+TRIES = 2  # sessions in a row that may end before any of their tests
 
 
 class FutileError(Exception):
-    """Sessions of these tests end before any test does: what is wrong is not in a test."""
+    """Sessions of these tests end before any test does, so the error is not in a test."""
 
     def __init__(self, ids: list[str], log: str) -> None:
         super().__init__(f"sessions of {len(ids)} tests end before any of them does; the end of the last one's output:\n{log}")
@@ -22,7 +22,7 @@ class FutileError(Exception):
 
 
 def cut(ids: Sequence[str], size: int) -> list[list[str]]:
-    """In order, and alike in size: tests of a file are best run together, as its set-up is theirs."""
+    """Cuts tests into shards of almost equal size, in order: tests of one file share its set-up."""
     shards = max(1, -(-len(ids) // size))
     short, longer = divmod(len(ids), shards)
     rest = iter(ids)
@@ -32,9 +32,9 @@ def cut(ids: Sequence[str], size: int) -> list[list[str]]:
 def run(
     plan: Plan, ids: Sequence[str], stop: Stop, done: Callable[[Outcome], None], ended: Callable[[Session], None]
 ) -> None:
-    """Runs the tests. A test that ends its process is charged with that; those behind it run in another.
+    """Runs the tests. A test that ends its process gets that as its outcome, and the tests behind it run in another session.
 
-    Raises FutileError if that leads nowhere, and session.Stopped.
+    Raises FutileError if TRIES sessions in a row end before any test does, and session.Stopped.
     """
     left = list(ids)
     futile = 0

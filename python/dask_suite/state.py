@@ -1,10 +1,10 @@
-"""The state file: what is known of a run, a line of JSON each, in the order it became known.
+"""The state file of a run: one line of JSON per event, in order.
 
     {"about": {"mode": "baseline", "versions": {...}}}           the first line
     {"id": ..., "outcome": ..., "seconds": ...}                  one run of a test
     {"session": {"report": {...} or null, "tests": [...], "seconds": 61.2}}
 
-A run that is started again appends. Lines of a run that was killed are whole but for the last, which is dropped.
+A run that is started again appends. If a run was killed, its last line may be cut off; it is dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dask_suite.session import Session
 
 
 class OtherVersionsError(Exception):
-    """Outcomes were had with other versions than those that are installed."""
+    """The file's outcomes are of other versions than the installed ones."""
 
     def __init__(self, what: str, lines: list[str], remedy: str) -> None:
         super().__init__(f"{what} is of other versions than those installed: {'; '.join(lines)}. {remedy}")
@@ -29,12 +29,12 @@ class OtherVersionsError(Exception):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test came to in the end: the better of its runs."""
+    """The final outcome of a test: the best of its runs."""
 
     outcome: str
     seconds: float
     text: str = ""
-    worst: str = ""  # the worse end, where its runs came to different ones
+    worst: str = ""  # the worst outcome, if its runs differ
 
     @property
     def flaky(self) -> bool:
@@ -43,15 +43,15 @@ class Verdict:
 
 @dataclass
 class Counts:
-    """Sums over the sessions' reports, and what was wrong with any of them."""
+    """Sums over the sessions' reports, and the errors in them."""
 
     gets: int = 0
     tasks: int = 0
     executed: int = 0
     in_driver: int = 0
-    stopped: int = 0  # graphs that were, and are not in the sums therefore
+    stopped: int = 0  # stopped graphs, which are not in the sums
     sessions: int = 0
-    silent: int = 0  # sessions that died before they could report: their tasks are not in the sums
+    silent: int = 0  # sessions that died before their report, whose tasks are not in the sums
     faults: list[str] = field(default_factory=list)
 
     def add(self, report: dict[str, Any] | None) -> None:
@@ -70,14 +70,14 @@ class Counts:
 
 
 class State:
-    """A state file that is open for a run; safe to use from several threads."""
+    """An open state file. Several threads may use it."""
 
     def __init__(self, path: Path, mode: str, versions: dict[str, str]) -> None:
-        """Opens or begins the file. Raises OtherVersionsError if it was begun with other versions."""
+        """Opens or creates the file. Raises OtherVersionsError if it is of other versions."""
         self.path = path
         self.counts = Counts()
         self.runs: dict[str, list[Outcome]] = {}
-        self._reported: set[str] = set()  # ran in a session that said where its tasks ran
+        self._reported: set[str] = set()  # tests that ran in a session which reported where its tasks ran
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         whole = self._read(mode, versions) if path.exists() else 0
@@ -87,7 +87,7 @@ class State:
             self._append({"about": {"mode": mode, "versions": versions}})
 
     def _read(self, mode: str, versions: dict[str, str]) -> int:
-        """Takes up what the file has, and gives its length as far as it is whole."""
+        """Reads the file, and returns the length of its complete lines."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         for n, line in enumerate(data[:whole].splitlines()):
@@ -126,12 +126,12 @@ class State:
             self._reported.update(tests)
 
     def unreported(self, id: str) -> bool:
-        """Whether the test ended well, but never in a session that said where its tasks ran."""
+        """Whether the test passed, but never in a session that reported where its tasks ran."""
         runs = self.runs.get(id, [])
         return any(SEVERITY[r.outcome] < SEVERITY["failed"] for r in runs) and id not in self._reported
 
     def wants_retry(self, id: str) -> bool:
-        """Whether the test ended badly beside others and had no try of its own."""
+        """Whether the test failed beside other tests and has not run alone."""
         runs = self.runs.get(id, [])
         return bool(runs) and runs[-1].bad and not any(r.alone for r in runs)
 

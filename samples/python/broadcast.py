@@ -1,9 +1,9 @@
-"""One large array goes to many tasks, and there is one copy of it: every task reads it where it lies.
+"""Passes one large array to many tasks. There is a single copy of it, which every task reads in place.
 
     python broadcast.py --size 1GiB --tasks 100 --workers 2
 
-It is done four times. Tasks sum the array, with NumPy, which lets other threads run meanwhile; and tasks pick 10,000 items of it in a loop of
-Python, which does not: in threads such tasks would wait for each other. Each once as plain tasks, once as a Dask graph.
+There are four runs: two kinds of tasks, each as plain tasks and as a Dask graph. The first kind sums the array by NumPy, which releases the
+GIL. The second picks 10,000 items in a Python loop, which holds the GIL: in threads such tasks would wait for each other.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def made(n: int) -> Any:
 
 
 def total(array: Any, i: int) -> float:
-    """NumPy adds up without the GIL."""
+    """Sums by NumPy, without the GIL."""
     return float(array.sum())
 
 
 def picked(array: Any, i: int) -> float:
-    """A loop of Python has the GIL all the time."""
+    """Sums in a Python loop, which holds the GIL."""
     pick = random.Random(i)
     return float(sum(array[pick.randrange(len(array))] for _ in range(PICKS)))
 
@@ -68,7 +68,7 @@ def main() -> None:
     n = a.size // 8
     with mobula.init(num_cpus=a.workers, object_store_memory=a.size + (64 << 20)), mobula.dask.enable():
         begun = time.perf_counter()
-        ref = mobula.put(made(n))  # the only copy; what it was copied from goes
+        ref = mobula.put(made(n))  # the only copy: the original is deleted
         print(f"array of {memory.size(a.size)} made and put in {time.perf_counter() - begun:.2f} s")
         for task, what in (total, "sum it"), (picked, f"pick {PICKS} items, holding the GIL"):
             want = expected(task, n, a.tasks)
@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def persisted(ref: Any) -> Any:
-    """The array as Dask sees one that was persisted: a graph with a reference in it."""
+    """The array as a persisted Dask collection: a graph with a reference in it."""
     return Delayed("array", {"array": ref})
 
 

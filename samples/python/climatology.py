@@ -1,9 +1,9 @@
-"""A climatology on chunked data: the mean by day of the year, over all years, and how far each day is from it.
+"""Computes a climatology on chunked data: the mean by day of the year over all years, and each day's difference from it.
 
     python climatology.py --years 10 --grid 48
 
-The data is made day by day on a grid: a yearly cycle that differs by place, and noise of one degree. What is left when the mean by day of the
-year is taken away is the noise, and that is what is checked.
+The data is generated on a grid: a yearly cycle that depends on the place, and noise of one degree. Without the mean by day of the year only the
+noise is left, which the program checks.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ WARMEST = 200  # day of the year
 
 
 def cycle(day: Any, lat: Any) -> Any:
-    """The temperature that a day has at a place, without noise: the year shows the more the farther from the equator."""
+    """The temperature of a day at a latitude, without noise. The yearly cycle grows with the distance from the equator."""
     return 15 + np.abs(lat) / 6 * np.cos(2 * np.pi * (day - WARMEST) / 365.25)
 
 
 def observed(years: int, grid: int, chunk: int) -> xr.DataArray:
-    """Days, latitudes and longitudes, in chunks of so many days."""
+    """Temperatures by day, latitude and longitude, in chunks of so many days."""
     time = pd.date_range("2000-01-01", f"{1999 + years}-12-31")
     lat, lon = np.linspace(-80, 80, grid), np.linspace(0, 360, grid, endpoint=False)
     noise = da.random.default_rng(1).normal(size=(len(time), grid, grid), chunks=(chunk, grid, grid))
@@ -41,7 +41,7 @@ def observed(years: int, grid: int, chunk: int) -> xr.DataArray:
 
 
 def tolerance(n: int) -> float:
-    """How far the spread of n values of noise may be from what it should be: five of its standard errors, and a little for leap years."""
+    """The allowed error of the standard deviation of n values of noise: five standard errors, and a little for leap years."""
     return 0.005 + 5 / math.sqrt(2 * n)
 
 
@@ -61,9 +61,9 @@ def main() -> None:
         anomaly = by_day - climatology
         spread, worst = da.compute(anomaly.std().data, np.abs(anomaly.groupby("time.month").mean()).max().data)
         error = climatology - cycle(climatology.dayofyear, climatology.lat)
-        off = float(error.isel(dayofyear=slice(0, 365)).std().compute())  # the 366th day is seldom there
+        off = float(error.isel(dayofyear=slice(0, 365)).std().compute())  # without the 366th day, which is rare
         took = time.perf_counter() - begun
-    # Of n values about a mean that is made of them, the noise of one degree is left but for 1/n.
+    # The mean is made of the same n values, which lowers the variance by 1/n.
     want, noise = (1 - 1 / a.years) ** 0.5, (1 / a.years) ** 0.5
     if not abs(spread - want) < tolerance(temperature.size) or not abs(off - noise) < tolerance(365 * a.grid**2) or worst > 0.5:
         raise SystemExit(f"the anomaly's spread is {spread:.3f}, want {want:.3f}; the climatology is off by {off:.3f}, want {noise:.3f}; "

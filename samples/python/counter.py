@@ -1,10 +1,10 @@
-"""A named actor whose process is killed again and again while it counts. It is restarted each time, finds its state where it saved it, and
-no call is lost or counted twice.
+"""Kills the process of a named actor again and again while it counts. The actor restarts each time and reads its saved state, so that no call
+is lost or counted twice.
 
     python counter.py --calls 2000 --kill-every 250
 
-The actor writes each answer to a journal before it gives it. A call that is made again after a crash is known by its number, and gets the
-answer it had. A call waits while the actor restarts; its error would be ActorDiedError once the restarts are used up.
+The actor writes each answer to a journal before it returns it. When a call is retried after a crash, the actor knows it by its number and
+returns the recorded answer. Calls wait while the actor restarts. They would fail with ActorDiedError once no restarts were left.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import mobula
 
 
 class Counter:
-    """Counts, and writes each answer down before it gives it."""
+    """Counts, and writes each answer to a journal before it returns it."""
 
     def __init__(self, path: str) -> None:
-        """The first time, and after each crash: the state is the journal. A line that a crash cut short was no answer yet."""
+        """Reads the state from the journal, also after each crash. A line that a crash cut short was not returned, and is dropped."""
         self._journal = open(path, "a+")
         self._journal.seek(0)
         text = self._journal.read()
@@ -32,7 +32,7 @@ class Counter:
         self._answers = [int(line) for line in whole.splitlines()]
 
     def add(self, call: int, by: int) -> int:
-        """Counts a call by its number, from 1 on."""
+        """Counts a call. Calls are numbered from 1."""
         done = len(self._answers)
         if call <= done:
             return self._answers[call - 1]
@@ -52,14 +52,14 @@ CounterActor = mobula.remote(max_restarts=-1, max_task_retries=-1)(Counter)
 
 
 def run(calls: int, kill_every: int, path: str) -> int:
-    """Makes the calls and kills the actor's process meanwhile, as a crash would. Gives how often."""
-    mine = CounterActor.options(name="counter").remote(path)  # it lives as long as there is a handle
-    counter = mobula.get_actor("counter")  # as any other program of the namespace finds it
+    """Makes the calls and kills the actor's process meanwhile. Returns how often."""
+    mine = CounterActor.options(name="counter").remote(path)  # the handle keeps the actor alive
+    counter = mobula.get_actor("counter")  # any program of the namespace can do this
     victim = kills = 0
     answers = []
     for call in range(1, calls + 1):
         answers.append(counter.add.remote(call, 1))
-        if kill_every and victim and call % kill_every == kill_every // 2:  # calls are under way again
+        if kill_every and victim and call % kill_every == kill_every // 2:  # while calls are under way
             os.kill(victim, signal.SIGKILL)
             kills += 1
             victim = 0

@@ -1,11 +1,10 @@
-"""How much memory a program and all the processes below it hold, at most: the other samples show it.
+"""Measures the peak memory of a program and all its descendants, for the other samples.
 
     with Watch() as used:
         ...
     print(size(used.peak), size(used.segment))
 
-Counted are each process' proportional share of its own memory (PSS, without shared memory) and the pages that shared memory files
-have, whether mapped or not: every page once. Linux only.
+It adds each process' PSS without shared memory, and the pages of shared memory files, mapped or not. Every page counts once. Linux only.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any, Callable
 
 
 class Watch:
-    """Looks at the memory again and again while its block runs."""
+    """Samples the memory inside a with block."""
 
     def __init__(self, every: float = 0.2) -> None:
         self.peak = 0  # bytes: of all processes, and the segment
@@ -43,7 +42,7 @@ class Watch:
         while not self._quit.wait(pause):
             begun = time.perf_counter()
             self._look()
-            pause = max(self._every, 20 * (time.perf_counter() - begun))  # of much shared memory a look takes long
+            pause = max(self._every, 20 * (time.perf_counter() - begun))  # a sample takes long if there is much shared memory
 
     def _look(self) -> None:
         private = segment = 0
@@ -57,9 +56,9 @@ class Watch:
 
 
 def family(root: int) -> list[int]:
-    """A process and all that descend from it."""
+    """A process and all its descendants."""
     found = [root]
-    for pid in found:  # it grows meanwhile
+    for pid in found:  # the loop appends to it
         for path in glob.glob(f"/proc/{pid}/task/*/children"):
             with contextlib.suppress(OSError), open(path) as f:
                 found.extend(map(int, f.read().split()))
@@ -67,7 +66,7 @@ def family(root: int) -> list[int]:
 
 
 def own(pid: int) -> int:
-    """A process' share of memory, but for shared memory, in bytes."""
+    """A process' PSS without shared memory, in bytes."""
     share = {"Pss": 0, "Pss_Shmem": 0}
     with open(f"/proc/{pid}/smaps_rollup") as f:
         for line in f:
@@ -78,7 +77,7 @@ def own(pid: int) -> int:
 
 
 def files(pid: int, seen: set[tuple[int, int]]) -> int:
-    """The pages of shared memory files that a process has open, in bytes, but for files seen before."""
+    """The bytes of the shared memory files that a process has open, without files seen before."""
     total = 0
     for path in glob.glob(f"/proc/{pid}/fd/*"):
         with contextlib.suppress(OSError):
@@ -95,7 +94,7 @@ UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
 def parsed(text: str) -> int:
-    """Bytes, of what a person writes: 512MiB. For argparse."""
+    """Parses a size such as 512MiB to bytes, for argparse."""
     digits = text.rstrip("BKMGIbkmgi ")
     try:
         n = int(float(digits) * UNITS[text[len(digits):].strip().upper()])
@@ -107,7 +106,7 @@ def parsed(text: str) -> int:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A whole number that is not too small. For argparse."""
+    """Returns a parser of whole numbers from least on, for argparse."""
     def whole(text: str) -> int:
         try:
             n = int(text)
@@ -121,7 +120,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def size(n: float) -> str:
-    """Bytes as a person reads them."""
+    """A number of bytes as text, such as "1.5 GiB"."""
     for unit in ("B", "KiB", "MiB"):
         if n < 1024:
             return f"{n:.0f} {unit}"
@@ -130,7 +129,7 @@ def size(n: float) -> str:
 
 
 def counted(status: Any) -> Any:
-    """The node's figures of its store, counted after this was called: they may be up to two seconds old."""
+    """The node's figures of its store, from after this call. (status() alone may return figures that are up to two seconds old.)"""
     begun = time.time_ns()
     while True:
         said = status()

@@ -1,9 +1,9 @@
-"""A data frame is sorted by a column, out of core: it may be many times larger than the object store.
+"""Sorts a data frame by a column, out of core: it may be many times larger than the object store.
 
     python set_index.py --size 512MiB --store 128MiB --partitions 50 --workers 2
 
-Sorting moves every row: each of P partitions is split into P parts, and each new partition takes one part of all. What the store has
-no room for lies on disk meanwhile. Partition count, workers and store change how long that takes, and nothing else.
+Sorting moves every row: each of P partitions is split into P parts, and each new partition takes one part of every old one. Data that does not
+fit into the store is on disk meanwhile. The number of partitions, workers and the store's size change only how long it takes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import mobula
 import mobula.dask
 
 COLUMNS = 12
-UPSAMPLE = 8.0  # samples for each that Dask takes to find out where partitions begin and end: of ten the largest would be a third too large
+UPSAMPLE = 8.0  # by how much more samples Dask takes to find the partitions' limits; by default the largest of ten would be a third too large
 ROW = 8 * (1 + COLUMNS)  # bytes: a key and as many numbers, about what a record of the sort benchmarks has
 
 
 def made(i: int, rows: int) -> pd.DataFrame:
-    """One partition, in no order."""
+    """One partition, unsorted."""
     rng = np.random.default_rng(i)
     frame = pd.DataFrame(rng.random((COLUMNS, rows)).T, columns=[f"x{n}" for n in range(COLUMNS)], copy=False)
     frame.insert(0, "key", rng.integers(0, 1 << 62, rows))
@@ -35,7 +35,7 @@ def made(i: int, rows: int) -> pd.DataFrame:
 
 
 def summary(part: pd.DataFrame, by: str = "") -> pd.DataFrame:
-    """Of one partition, what tells whether the whole is right. Sums of keys wrap around, in all partitions alike."""
+    """One row about a partition, for verified. Sums of keys may overflow; they wrap around before and after sorting alike."""
     keys = (part[by] if by else part.index).to_numpy()
     n = len(keys)
     return pd.DataFrame({
@@ -44,7 +44,7 @@ def summary(part: pd.DataFrame, by: str = "") -> pd.DataFrame:
 
 
 def verified(before: pd.DataFrame, after: pd.DataFrame) -> None:
-    """Whether the sorted partitions are in order, one after the other, and have the rows that there were."""
+    """Verifies that the sorted partitions are in order and have the same rows as before."""
     full = after[after["rows"] > 0]
     if not full["ordered"].all():
         raise SystemExit("a partition is not in order")

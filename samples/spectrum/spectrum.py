@@ -1,4 +1,4 @@
-"""The loudest frequencies of a signal: called by the Go program beside it, and a program that calls that program's functions.
+"""Finds the loudest frequencies of a signal. The Go program in this folder calls its function, and as a program it calls that program's functions.
 
     python spectrum.py PROGRAM [SAMPLES]      # PROGRAM: go build -o PROGRAM ./samples/spectrum
 """
@@ -14,7 +14,7 @@ import mobula
 
 
 def peaks(signal: npt.NDArray[np.float64], rate: float, n: int) -> list[float]:
-    """The n loudest frequencies in Hz, in their order."""
+    """The n loudest frequencies in Hz, in ascending order."""
     loudness = np.abs(np.fft.rfft(signal))
     loudest = np.argsort(loudness)[-n:]
     return sorted((loudest * rate / len(signal)).tolist())

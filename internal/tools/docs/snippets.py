@@ -1,4 +1,4 @@
-"""Reads snippets as JSON and prints what is wrong with them: what is no Python, and names that package mobula has not."""
+"""Reads snippets as JSON and prints their errors: invalid syntax, and names that package mobula does not have."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ def public() -> set[str]:
 
 
 def aliases(tree: ast.AST) -> set[str]:
-    """What the snippet calls the package."""
+    """The names under which a snippet imports the package."""
     out = {"mobula"}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
