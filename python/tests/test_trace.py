@@ -64,8 +64,8 @@ def test_a_call_begins_a_trace_or_goes_on_with_its_callers() -> None:
     assert spec(context(0, raw(1))).submitted == 99
     assert spec(context(1, raw(0))).trace == m.TraceContext(b"t" * 16, b"s" * 8, 0)
     # Without parentbased_ each call is decided anew.
-    assert spec(context(1, raw(0), alone=True)).trace.flags == 1
-    assert spec(context(0, raw(1), alone=True)).trace.flags == 0
+    assert spec(context(1, raw(0), ignores_parent=True)).trace.flags == 1
+    assert spec(context(0, raw(1), ignores_parent=True)).trace.flags == 0
     with_site = spec(context(1), site=b"\x52\x03f:1")
     assert (with_site.callsite, with_site.submitted, with_site.trace.flags) == ("f:1", 99, 1)
 
@@ -90,7 +90,7 @@ def test_run_spans_are_those_of_the_node() -> None:
     assert _sampling.run_span(TASK, 70_000).hex() == "c54ba4228f7e0eb0"
 
 
-@pytest.mark.parametrize("env, ratio, alone", [
+@pytest.mark.parametrize("env, ratio, ignores_parent", [
     ({}, 0.5, False), ({"OTEL_TRACES_SAMPLER": "always_on"}, 1, True), ({"OTEL_TRACES_SAMPLER": "parentbased_always_off"}, 0, False),
     ({"OTEL_TRACES_SAMPLER": " ParentBased_TraceIDRatio ", "OTEL_TRACES_SAMPLER_ARG": "0.25"}, 0.25, False),
     ({"OTEL_TRACES_SAMPLER": "traceidratio"}, 1, True),
