@@ -1,4 +1,4 @@
-"""What the tests of the core rows have in common: a node of four CPUs and a GPU, which none has, for each module, and looks at it."""
+"""Fixtures of the core tests: for each module a node with four CPUs and a GPU that does not exist, and functions to inspect it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def cluster(binary: str) -> Iterator[Any]:
 
 @pytest.fixture
 def node(cluster: Any) -> Iterator[Any]:
-    """The module's node; whoever had it leaves it idle."""
+    """The module's node. After the test it waits until the node is idle."""
     yield cluster
     until(lambda: free() == 4)
 
 
 @pytest.fixture
 def dir(tmp_path: Any) -> str:
-    """Where tasks leave notes."""
+    """The directory in which tasks leave notes."""
     return str(tmp_path)
 
 

@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def mini() -> Iterator[MiniNode]:
-    """A stub node, and this process as its driver."""
+    """A stub node with this process as its driver."""
     node = MiniNode()
     try:
         mobula.init(node.path)
@@ -51,14 +51,14 @@ def binary(tmp_path_factory: Any) -> str:
     return path
 
 
-# Modules whose programs have Dask in their workers from the start.
+# Modules whose templates import Dask too.
 _WITH_DASK = {"test_dask", "test_dask_options", "test_dask_ship", "test_dask_watched", "test_samples", "test_samples_python", "test_snippets", "test_faults"}
 
 
 @pytest.fixture(autouse=True)
 def light_templates(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A template imports what its program has. This program has everything that any test needs: where a test is of nothing of it, its
-    workers start with NumPy alone, in a tenth of the time."""
+    """A template imports the packages that its program has imported, and this process imports everything. Templates of most tests import
+    NumPy alone, which takes a tenth of the time."""
     if request.module.__name__ not in _WITH_DASK:
         from mobula._api import connecting
 
@@ -66,7 +66,7 @@ def light_templates(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Kept:
-    """A node that runs by itself, in a process that can be killed and started again."""
+    """A node in a process of its own, which can be killed and started again."""
 
     def __init__(self, binary: str, base: str) -> None:
         self.binary = binary

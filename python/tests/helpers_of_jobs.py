@@ -1,4 +1,4 @@
-"""What the programs of two jobs do to each other's files."""
+"""Functions of two jobs' programs that look for each other's files and try to write to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes that tasks leave in a directory, for a test to see what has begun, and to tell it to end."""
+"""Tasks leave notes in a directory. A test sees there which tasks have begun, and tells them to end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def note(dir: str, name: str, text: str = "") -> None:
 
 
 def noted(dir: str, kind: str) -> set[str]:
-    """Who left a note of a kind."""
+    """The names of the tasks that left a note of a kind."""
     return {os.path.splitext(n)[0] for n in os.listdir(dir) if n.endswith("." + kind)}
 
 
@@ -35,7 +35,7 @@ def told(dir: str, name: str) -> bool:
 
 
 def stay(dir: str, name: str) -> str:
-    """Says that it began, and stays until it is told to go, or all are."""
+    """Leaves a note that it has begun, and waits until it, or every task, is told to go."""
     note(dir, name + ".began")
     try:
         while not told(dir, name):
@@ -52,7 +52,7 @@ hold = mobula.remote(stay)
 
 @mobula.remote
 class Keeper:
-    """An actor whose calls stay."""
+    """An actor whose calls run until they are told to go."""
 
     def stay(self, dir: str, name: str) -> str:
         return stay(dir, name)

@@ -1,4 +1,4 @@
-"""What an actor makes in a call that comes from another job lives as long as the caller has it, and the other way round."""
+"""Objects that an actor makes in a call from another job live as long as the caller has them, and the other way round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a program finds its node."""
+"""How a program finds its node: addresses, MOBULA_ADDRESS, MOBULA_DIR."""
 
 from __future__ import annotations
 

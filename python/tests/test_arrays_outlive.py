@@ -1,4 +1,4 @@
-"""Arrays that a program holds stay what they are: after shutdown, after the node has gone, after it has come back."""
+"""A program's arrays stay valid after shutdown, after the node has ended, and after it has restarted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a task that waits in several threads gives its CPU back, and gets it again."""
+"""A task that waits in several threads gives its CPU back once, and gets it again once."""
 
 from __future__ import annotations
 

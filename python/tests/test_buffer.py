@@ -1,4 +1,4 @@
-"""Arrays that are written where they will lie, on the real node."""
+"""Arrays that are written in place in the store, on the real node."""
 
 from __future__ import annotations
 

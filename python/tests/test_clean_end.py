@@ -1,4 +1,4 @@
-"""A program that ends prints nothing of the runtime's, whatever is under way, and what it prints of its own stays."""
+"""A program that ends while calls are under way prints no output of the runtime, and loses none of its own."""
 
 from __future__ import annotations
 

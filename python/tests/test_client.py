@@ -1,4 +1,4 @@
-"""The client against the stub node, message by message: objects, requests, and its beginning and end."""
+"""The client against the stub node, message by message: objects, requests, connecting and closing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each error that one node can give, on the real node."""
+"""Each error that a single node can raise, on the real node."""
 
 from __future__ import annotations
 

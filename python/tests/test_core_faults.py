@@ -1,4 +1,4 @@
-"""What goes wrong with tasks and actors, on the real node: retries, restarts, cancellation."""
+"""Failures of tasks and actors on the real node: retries, restarts, cancellation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tasks and actors promise, on the real node: the rows of the capabilities from C1 on, but for faults."""
+"""The promises of tasks and actors on the real node: the table of capabilities from C1 on, without faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client is charged for what it sends is what its owner gives back: else it waits in the end for room that never comes."""
+"""The owner gives back exactly the credit that a client was charged. Otherwise the client would in the end wait for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dask graphs and collections on the real node: what get and persist give, and errors."""
+"""Dask graphs and collections on the real node: results of get and persist, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The six callbacks around tasks, by our names and by those of Dask-on-Ray: when each is called, with what, and how often."""
+"""The six callbacks around tasks, with Mobula's names and Dask-on-Ray's: when each is called, with which arguments, and how often."""
 
 from __future__ import annotations
 

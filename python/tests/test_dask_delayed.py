@@ -1,4 +1,4 @@
-"""Delayed calls, as Dask gives a scheduler their graphs."""
+"""Graphs of delayed calls, in the form in which Dask passes them to a scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the tasks of a graph: annotations, retries, resources, priorities."""
+"""Options of a graph's tasks: annotations, retries, resources, priorities."""
 
 from __future__ import annotations
 

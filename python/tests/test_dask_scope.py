@@ -1,4 +1,4 @@
-"""Where Dask runs on the cluster and where in this process: enable and disable, tasks that run again here; and what of Dask is used at all."""
+"""Whether Dask runs on the node or in this process: enable and disable, tasks that are rerun here. And which parts of Dask are used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a graph goes to the node: tasks as payloads, several as one, and what workers are given."""
+"""Shipping a graph to the node: payloads, chains, and the workers' inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runner of Dask's tests, on small tests of its own: what a session, a shard and a run make of tests of every kind."""
+"""The runner of Dask's tests, on small tests of its own: sessions, shards and runs of tests with every outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baseline's scheduler: one pool of forked processes, by whatever name Dask is asked."""
+"""The baseline's scheduler: one pool of forked processes, under every name of a scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runner of Dask's tests keeps of a run, and how it holds one run against another."""
+"""The state file of a run of Dask's tests, and the comparison of two runs."""
 
 from __future__ import annotations
 

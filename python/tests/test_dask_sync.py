@@ -1,4 +1,4 @@
-"""get_sync, which does what get does in this process; references in graphs."""
+"""get_sync, which computes in this process; references in graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first contact with a node, and how frames come."""
+"""Connecting to a node, the handshake, and reading frames."""
 
 from __future__ import annotations
 

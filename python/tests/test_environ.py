@@ -1,4 +1,4 @@
-"""Workers have the driver's environment, and nothing of the node's."""
+"""Workers have the driver's environment, and none of the node's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong under graphs: each is a clear error or survived; nothing hangs, and the node is usable after."""
+"""Failures while graphs run: each is survived or a clear error, nothing hangs, and the node stays usable."""
 
 from __future__ import annotations
 

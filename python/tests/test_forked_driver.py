@@ -1,4 +1,4 @@
-"""A driver that is killed while a child lives that it has forked."""
+"""A driver is killed while a child that it has forked lives on."""
 
 from __future__ import annotations
 

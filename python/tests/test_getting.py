@@ -1,4 +1,4 @@
-"""Gets of several references, waits and awaits, against the stub node: what they give back, and when they end."""
+"""Gets of several references, waits and awaits against the stub node: when they end, and what they release."""
 
 from __future__ import annotations
 

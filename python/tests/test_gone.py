@@ -1,4 +1,4 @@
-"""Only its end makes a process gone, whatever keeps this one from asking."""
+"""A process counts as gone only if it has ended, not if this one may not ask."""
 
 from __future__ import annotations
 

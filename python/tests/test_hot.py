@@ -1,4 +1,4 @@
-"""The messages written by hand are those of the general encoding."""
+"""Messages encoded by hand have the same bytes as those of the general codec."""
 
 from __future__ import annotations
 

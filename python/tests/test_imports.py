@@ -1,4 +1,4 @@
-"""Which module of the package may import which: those in functions and those for type checkers count as the others do."""
+"""Which module of the package may import which. Imports inside functions and under TYPE_CHECKING count too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupts at the terminal, at any moment of a conversation with the node."""
+"""Ctrl-C at any moment of a connection to the node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of two jobs read each other's objects, and can write none of each other's."""
+"""Programs of two jobs can read each other's objects, but not write to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that wait for tasks that wait for tasks, on fewer CPUs than wait."""
+"""Nested tasks that wait for one another, on fewer CPUs than waiting tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The driver against the real node: what needs no worker."""
+"""The driver against the real node, without workers."""
 
 from __future__ import annotations
 

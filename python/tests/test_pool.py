@@ -1,4 +1,4 @@
-"""An actor's threads: each call is run once, by a thread that has nothing else to do."""
+"""An actor's threads: each call runs once, in an idle thread."""
 
 from __future__ import annotations
 

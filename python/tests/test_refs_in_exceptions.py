@@ -1,4 +1,4 @@
-"""What an exception has references to lives as long as somebody has the exception, or what failed with it."""
+"""Objects that an exception refers to live as long as the exception, or an object that failed with it."""
 
 from __future__ import annotations
 

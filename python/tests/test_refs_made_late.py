@@ -1,4 +1,4 @@
-"""References that nothing but a value, or an exception, holds live as long as that does."""
+"""References that exist only inside a value or an exception live as long as it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node that goes away, and comes back or does not."""
+"""A node that ends, and restarts or does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that programs of other languages call by their name."""
+"""Resolving the names of functions for callers in other languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samples, run as a user would run them, in a small size."""
+"""The samples in a small size, run as a user would run them."""
 
 from __future__ import annotations
 

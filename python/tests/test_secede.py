@@ -1,4 +1,4 @@
-"""Tasks that give their place up, and tasks in tasks, on a node of one CPU."""
+"""Tasks that secede, and nested tasks, on a node with one CPU."""
 
 from __future__ import annotations
 

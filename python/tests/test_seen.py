@@ -1,4 +1,4 @@
-"""What is seen of Python's tasks on the real node: lists, summaries and explanations, call sites, fields of log records."""
+"""Observing Python's tasks on the real node: lists, summaries and explanations, call sites, fields of log records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files beside the segment: mapped when they are announced, unmapped when they are gone."""
+"""Files beside the segment are mapped when the node announces them, and unmapped when they are removed."""
 
 from __future__ import annotations
 

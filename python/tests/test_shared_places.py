@@ -1,4 +1,4 @@
-"""What other users of the machine have put into shared places is refused, and never waited for."""
+"""Files that other users have put into shared directories are refused, without waiting for them."""
 
 from __future__ import annotations
 

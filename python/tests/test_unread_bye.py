@@ -1,4 +1,4 @@
-"""What a node says before it closes the connection counts, though a write has failed before anybody has read it."""
+"""The node's Bye is the reason for the end of a connection, even if a write fails before the Bye is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values: what goes in comes out, and Go reads what it can."""
+"""Values are decoded as they were encoded, and Go can read plain ones."""
 
 from __future__ import annotations
 

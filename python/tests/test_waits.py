@@ -1,4 +1,4 @@
-"""Threads and coroutines that wait for objects, and who is told when one is known."""
+"""Threads and coroutines that wait for objects, and callbacks when one is resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel, as a user installs it: the executable is inside."""
+"""The wheel, installed as by a user, with the executable inside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoding against the frames that the Go build recorded, and against the schema."""
+"""The codec against the frames that the Go build recorded, and against the schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the node says to a worker, in orders that cross what the worker says."""
+"""The node's messages to a worker, when they cross the worker's own messages."""
 
 from __future__ import annotations
 

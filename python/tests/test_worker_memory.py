@@ -1,4 +1,4 @@
-"""Free memory of an idle worker goes back to the system."""
+"""An idle worker returns free memory to the system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what another process does."""
+"""Waits for other processes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def until(f: Any, timeout: float = 10.0) -> Any:
-    """Calls f until it gives something true, and gives that."""
+    """Calls f until it returns something true, and returns that. Fails after timeout seconds."""
     end = time.monotonic() + timeout
     while True:
         got = f()
