@@ -100,7 +100,7 @@ func (d *directoryShell) toOwnerOf(a ids.ActorID, m any) {
 		d.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
 		return
 	}
-	d.owners.post(a.Job(), owner.FromRegistry{Msg: m})
+	d.owners.post(a.Job(), owner.FromDirectory{Msg: m})
 }
 
 // tellOwner passes on what the directory says to an owner.
@@ -121,7 +121,7 @@ func (d *directoryShell) tellOwner(job ids.JobID, m directory.Msg) {
 	case directory.Restate:
 		out = owner.Restate{}
 	}
-	d.owners.post(job, owner.FromRegistry{Msg: out})
+	d.owners.post(job, owner.FromDirectory{Msg: out})
 }
 
 // do carries out one effect.

@@ -24,6 +24,11 @@
 // Where a test has given the node a plan (package chaos), faulty.go stands at both ends of this way: it holds messages up, repeats
 // them, or cuts the connection. Without a plan nothing of it is there.
 //
+// # What a start reads
+//
+// claim (node.go) takes the directory's lock, and reads the files identity, clock and secret. assemble goes on with the file home, the control plane's tables where an
+// earlier life has left some, the store's index and spill targets, and each job's file and log (restore.go).
+//
 // # What blocks
 //
 // Start until the tree is up (the control plane starts when a name is asked for), Close until everything

@@ -170,7 +170,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		o.toStore(e.Msg.(objectstore.Event))
 	case owner.ToSched:
 		o.of.raylet.ref.Deliver(e.Msg.(sched.Event))
-	case owner.ToRegistry:
+	case owner.ToDirectory:
 		o.of.directory.fromOwner(o.job, e.Msg)
 	case owner.ToOwner:
 		o.of.router.toPeer(o.job, e.Job, e.Msg)

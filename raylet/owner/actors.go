@@ -205,14 +205,14 @@ func (as *actors) die(a *actorRec, err *errs.Error) {
 	as.calls.returnCalls(a, as.stopInstance(a, false), err)
 	as.calls.failQueued(a)
 	if a.rec == nil {
-		as.toRegistry(LocateActor{Actor: a.id, Done: true})
+		as.toDirectory(LocateActor{Actor: a.id, Done: true})
 		as.maybeForgetForeign(a)
 		return
 	}
 	as.journal.logActor(a)
 	if a.claimed {
 		a.claimed = false
-		as.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: err})
+		as.toDirectory(ReleaseName{Actor: a.id, Opts: a.opts, Err: err})
 	}
 	as.endCreation(a.rec, err)
 }
@@ -274,13 +274,13 @@ func (as *actors) killActor(m *wire.KillActor) {
 	a := as.byID[id]
 	if a == nil {
 		if id.Job() != as.cfg.Job { // found by its name, and never called
-			as.toRegistry(KillActor(*m))
+			as.toDirectory(KillActor(*m))
 		}
 		return
 	}
 	a = a.real()
 	if a.rec == nil {
-		as.toRegistry(KillActor{Actor: a.id, Restart: restart, Stop: m.Stop})
+		as.toDirectory(KillActor{Actor: a.id, Restart: restart, Stop: m.Stop})
 		return
 	}
 	if a.ended() {

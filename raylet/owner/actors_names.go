@@ -9,15 +9,15 @@ import (
 	"mobula/wire"
 )
 
-// Names, and actors of other jobs. The registry is asked, never waited for.
+// Names, and actors of other jobs. The directory is asked, never waited for.
 
-// restate tells a registry that has lost what it knew what this owner had told it and asked it.
+// restate tells a directory that has lost what it knew what this owner had told it and asked it.
 func (as *actors) restate() {
 	for _, id := range as.actorIDs() {
 		switch a := as.byID[id]; {
 		case a.ended():
 		case a.rec == nil:
-			as.toRegistry(LocateActor{Actor: a.id})
+			as.toDirectory(LocateActor{Actor: a.id})
 		case a.state == actor.Claiming:
 			as.claimName(a)
 		default:
@@ -28,9 +28,9 @@ func (as *actors) restate() {
 
 // claimName asks for an actor's name; nameClaimed has the answer. The node's directory passes it on (gcs/directory), and the control plane decides, by
 // who writes the row first (gcs).
-func (as *actors) claimName(a *actorRec) { as.toRegistry(ClaimName{Actor: a.id, Opts: a.opts}) }
+func (as *actors) claimName(a *actorRec) { as.toDirectory(ClaimName{Actor: a.id, Opts: a.opts}) }
 
-// locateRequested answers another job that asks for an actor of this one which the registry does not know:
+// locateRequested answers another job that asks for an actor of this one which the directory does not know:
 // one that will not come.
 func (as *actors) locateRequested(id ids.ActorID) {
 	at := ActorAt{Actor: id, State: actor.Dead}
@@ -43,7 +43,7 @@ func (as *actors) locateRequested(id ids.ActorID) {
 	default:
 		at.Err = errs.New(errs.CodeInvalid, "actor %v has no name: only named actors can be called from other jobs", id)
 	}
-	as.toRegistry(PublishActor{at})
+	as.toDirectory(PublishActor{at})
 }
 
 // nameHeld gives a name back whose actor is dead, or not known any more.
@@ -53,7 +53,7 @@ func (as *actors) nameHeld(m NameHeld) {
 		if a != nil {
 			rel.Err = a.cause
 		}
-		as.toRegistry(rel)
+		as.toDirectory(rel)
 	}
 }
 
@@ -68,7 +68,7 @@ func (as *actors) nameClaimed(m NameClaimed) {
 			if a != nil {
 				rel.Opts, rel.Err = a.opts, a.cause
 			}
-			as.toRegistry(rel)
+			as.toDirectory(rel)
 		}
 		return
 	}
@@ -125,7 +125,7 @@ func (as *actors) aliased(t *taskRec, a *actorRec) {
 	as.calls.touchActor(to)
 }
 
-// publish tells the registry where a named actor is.
+// publish tells the directory where a named actor is.
 func (as *actors) publish(a *actorRec) {
 	if !a.claimed {
 		return
@@ -134,7 +134,7 @@ func (as *actors) publish(a *actorRec) {
 	if a.lease != nil {
 		at.Lease, at.Worker = a.lease.id, a.lease.worker.id
 	}
-	as.toRegistry(PublishActor{at})
+	as.toDirectory(PublishActor{at})
 }
 
 // actorFor finds the actor a call is for. One of another job is located; one of this job
@@ -151,7 +151,7 @@ func (as *actors) actorFor(id ids.ActorID) *actorRec {
 	}
 	as.byID[id] = a
 	as.moveActor(a, actor.Locate)
-	as.toRegistry(LocateActor{Actor: id})
+	as.toDirectory(LocateActor{Actor: id})
 	return a
 }
 
@@ -239,7 +239,7 @@ func (as *actors) foreignMoved(a *actorRec, err *errs.Error) {
 		err = errs.New(errs.CodeActorUnavailable, "actor %v has moved", a.id)
 	}
 	if l.ranCalls() { // its own job does not know of them
-		as.toRegistry(CallsLost{Actor: a.id, Lease: l.id})
+		as.toDirectory(CallsLost{Actor: a.id, Lease: l.id})
 	}
 	a.lease = nil
 	calls := l.lane.drain()

@@ -18,7 +18,7 @@ func TestAnActorThatCannotBeFound(t *testing.T) {
 	s.from(driver, &wire.WatchActor{Actor: id})
 	first := s.call(far, 1)
 	at := ActorAt{Actor: id, State: actor.Locating, Err: errs.New(errs.CodeActorUnavailable, "of another home")}
-	s.step(FromRegistry{at})
+	s.step(FromDirectory{at})
 	if news := sent[*wire.ActorNews](s, driver); len(news) != 1 || news[0].State == wire.ActorDead || news[0].Err == nil {
 		t.Errorf("who watches is told %+v", news)
 	}
@@ -27,18 +27,18 @@ func TestAnActorThatCannotBeFound(t *testing.T) {
 	if l := told[LocateActor](s); len(l) != 1 || l[0].Actor != id {
 		t.Fatalf("the next call asks %+v", l)
 	}
-	s.step(FromRegistry{at})
+	s.step(FromDirectory{at})
 	s.wantError(second.ID.Return(0), errs.CodeActorUnavailable)
 }
 
-// A registry that lost what it knew is told again: what is claimed, where this job's actors are, and whom it looks for.
-func TestARegistryIsToldAgain(t *testing.T) {
+// A directory that lost what it knew is told again: what is claimed, where this job's actors are, and whom it looks for.
+func TestADirectoryIsToldAgain(t *testing.T) {
 	s := newScript(t, Config{})
 	claims := s.create(&wire.TaskOptions{Func: "named", NumReturns: 1, ActorName: "claims", Namespace: "prod"})
 	creates := s.create(&wire.TaskOptions{Func: "named", NumReturns: 1, ActorName: "creates", Namespace: "prod"})
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(creates.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(creates.ID)}})
 	s.call(&wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}, 1)
-	s.step(FromRegistry{Restate{}})
+	s.step(FromDirectory{Restate{}})
 	if c := told[ClaimName](s); len(c) != 1 || c[0].Actor != ids.ActorID(claims.ID) {
 		t.Errorf("claimed: %+v", c)
 	}
@@ -48,8 +48,8 @@ func TestARegistryIsToldAgain(t *testing.T) {
 	if l := told[LocateActor](s); len(l) != 1 || l[0].Actor.Job() != 9 {
 		t.Errorf("looked for: %+v", l)
 	}
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(claims.ID), Err: errs.New(errs.CodeNameTaken, "taken")}})
-	s.step(FromRegistry{Restate{}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(claims.ID), Err: errs.New(errs.CodeNameTaken, "taken")}})
+	s.step(FromDirectory{Restate{}})
 	if c := told[ClaimName](s); slices.ContainsFunc(c, func(c ClaimName) bool { return c.Actor == ids.ActorID(claims.ID) }) {
 		t.Error("one that is dead claims still")
 	}

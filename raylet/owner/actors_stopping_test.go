@@ -138,13 +138,13 @@ func TestAnotherJobsActorIsWatched(t *testing.T) {
 	id := ids.ActorID(far.ID)
 	s.watch(far)
 	if m := told[LocateActor](s); len(m) != 1 || m[0].Actor != id || len(s.news()) != 0 {
-		t.Fatalf("the registry is asked %+v, and %+v told", m, s.news())
+		t.Fatalf("the directory is asked %+v, and %+v told", m, s.news())
 	}
-	s.step(FromRegistry{ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 77, Restarts: 2}})
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 77, Restarts: 2}})
 	if n := s.news(); len(n) != 1 || n[0].State != wire.ActorAlive || n[0].Restarts != 2 {
 		t.Fatalf("told %+v", n)
 	}
-	s.step(FromRegistry{ActorAt{Actor: id, State: actor.Dead, Err: errs.New(errs.CodeActorDied, "why")}})
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Dead, Err: errs.New(errs.CodeActorDied, "why")}})
 	if n := s.news(); len(n) != 1 || n[0].State != wire.ActorDead || n[0].Err.Msg != "why" {
 		t.Fatalf("told %+v", n)
 	}

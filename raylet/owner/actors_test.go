@@ -303,21 +303,21 @@ func TestNamesAreClaimedBeforeTheCreationRuns(t *testing.T) {
 	s := newScript(t, Config{})
 	a := s.create(named(false))
 	if c := told[ClaimName](s); len(c) != 1 || c[0].Actor != ids.ActorID(a.ID) || len(told[sched.Want](s)) != 0 {
-		t.Fatalf("the registry is asked %+v", c)
+		t.Fatalf("the directory is asked %+v", c)
 	}
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(a.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
 	l := s.grant(worker)
 	s.done(worker, l, s.executed(worker), inline(""))
 	if p := told[PublishActor](s); len(p) != 1 || p[0].At.State != actor.Alive || p[0].At.Worker != worker || p[0].At.Lease != l {
-		t.Errorf("the registry is told %+v", p)
+		t.Errorf("the directory is told %+v", p)
 	}
 	b := s.create(named(false))
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(b.ID), Existing: ids.ActorID(a.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(b.ID), Existing: ids.ActorID(a.ID)}})
 	s.wantError(b.ID.Return(0), errs.CodeNameTaken)
 
 	c := s.create(named(true))
 	early := s.call(c, 1)
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(c.ID), Existing: ids.ActorID(a.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(c.ID), Existing: ids.ActorID(a.ID)}})
 	if got := s.pushed(worker); len(got) != 1 || got[0] != early.ID {
 		t.Errorf("a call to the one that was there: %v", got)
 	}
@@ -347,23 +347,23 @@ func TestActorOfAnotherJob(t *testing.T) {
 	id := ids.ActorID(far.ID)
 	first := s.call(far, 1)
 	if l := told[LocateActor](s); len(l) != 1 || l[0].Actor != id {
-		t.Fatalf("the registry is asked %+v", l)
+		t.Fatalf("the directory is asked %+v", l)
 	}
 	at := ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 900, Opts: &wire.TaskOptions{MaxTaskRetries: 1}}
-	s.step(FromRegistry{at})
+	s.step(FromDirectory{at})
 	m := sent[*wire.Exec](s, worker)
 	if len(m) != 1 || m[0].Lease != 900 || m[0].Tasks[0].Spec != first {
 		t.Fatalf("pushed %+v", m)
 	}
 	s.step(ClientGone{Client: worker})
 	at.Worker, at.Lease = worker2, 901
-	s.step(FromRegistry{at})
+	s.step(FromDirectory{at})
 	if got := s.pushed(worker2); len(got) != 1 || got[0] != first.ID {
 		t.Fatalf("where it is now: pushed %v", got)
 	}
 	s.done(worker2, 901, s.attempt(first), inline("1"))
 	second := s.call(far, 2)
-	s.step(FromRegistry{ActorAt{Actor: id, State: actor.Dead}})
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Dead}})
 	s.wantError(second.ID.Return(0), errs.CodeActorDied)
 	if len(told[sched.Return](s)) != 0 {
 		t.Error("another job's lease is returned")
@@ -380,33 +380,33 @@ func TestActorOfAnotherJobIsKilledByItsOwner(t *testing.T) {
 		t.Helper()
 		s.from(driver, &wire.KillActor{Actor: id, Restart: restart})
 		if k := told[KillActor](s); len(k) != 1 || k[0] != (KillActor{Actor: id, Restart: restart}) {
-			t.Fatalf("the registry is asked %+v", k)
+			t.Fatalf("the directory is asked %+v", k)
 		}
 	}
 	asks(false) // found by its name, never called
 	call := s.call(far, 1)
 	asks(true)
-	s.step(FromRegistry{ActorAt{Actor: id, State: actor.Dead}})
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Dead}})
 	s.wantError(call.ID.Return(0), errs.CodeActorDied)
 	s.from(driver, &wire.KillActor{Actor: ids.ActorID(ids.Derive(s.root, 77))})
 	if k := told[KillActor](s); len(k) != 0 {
-		t.Errorf("the registry is asked %+v", k)
+		t.Errorf("the directory is asked %+v", k)
 	}
 
 	own := newScript(t, Config{})
 	spec, _ := own.spawn(counter, worker)
-	own.step(FromRegistry{KillRequested{Actor: ids.ActorID(spec.ID)}})
+	own.step(FromDirectory{KillRequested{Actor: ids.ActorID(spec.ID)}})
 	if len(sent[*wire.StopActor](own, worker)) != 1 {
 		t.Error("the owner does not do what another job asked")
 	}
 }
 
-// Another job asks for an actor that the registry does not know: the one that is dead, was never
+// Another job asks for an actor that the directory does not know: the one that is dead, was never
 // there, or cannot be found is said to be; one that comes is not.
 func TestWhoAsksForAnActorThatWillNotComeIsTold(t *testing.T) {
 	s := newScript(t, Config{})
 	asked := func(id ids.ActorID) []PublishActor {
-		s.step(FromRegistry{LocateActor{Actor: id}})
+		s.step(FromDirectory{LocateActor{Actor: id}})
 		return told[PublishActor](s)
 	}
 	none := ids.ActorID(ids.Derive(s.root, 77))
@@ -422,11 +422,11 @@ func TestWhoAsksForAnActorThatWillNotComeIsTold(t *testing.T) {
 	if at := asked(id); len(at) != 0 {
 		t.Errorf("one whose name is being claimed: %+v", at)
 	}
-	s.step(FromRegistry{NameClaimed{Actor: id}})
+	s.step(FromDirectory{NameClaimed{Actor: id}})
 	if at := asked(id); len(at) != 0 {
 		t.Errorf("one that is being created: %+v", at)
 	}
-	s.step(FromRegistry{KillRequested{Actor: id}})
+	s.step(FromDirectory{KillRequested{Actor: id}})
 	if at := asked(id); len(at) != 1 || at[0].At.State != actor.Dead {
 		t.Errorf("one that was killed: %+v", at)
 	}
@@ -436,7 +436,7 @@ func TestTheLastDriversExitEndsTheJob(t *testing.T) {
 	s := newScript(t, Config{})
 	mortal, _ := s.spawn(counter, worker)
 	det := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true})
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(det.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(det.ID)}})
 	l := s.grant(worker2)
 	s.done(worker2, l, s.executed(worker2), inline(""))
 	queued := s.submit(simple)

@@ -20,7 +20,7 @@ func (s *script) together(n int, opts func(i int) *wire.TaskOptions, w ids.Clien
 		o := opts(i)
 		a := s.create(o)
 		if o.ActorName != "" {
-			s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(a.ID)}})
+			s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
 		}
 		l := s.grant(w)
 		s.done(w, l, s.executed(w), inline(""))
@@ -155,7 +155,7 @@ func TestAnotherJobsCallsCountToo(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		s := newScript(t, Config{})
 		as, ls := s.together(3, name, worker)
-		told := func(i int) { s.step(FromRegistry{CallsLost{Actor: ids.ActorID(as[i].ID), Lease: ls[i]}}) }
+		told := func(i int) { s.step(FromDirectory{CallsLost{Actor: ids.ActorID(as[i].ID), Lease: ls[i]}}) }
 		if early {
 			told(0)
 		}
@@ -173,7 +173,7 @@ func TestAnotherJobsCallsCountToo(t *testing.T) {
 	as, ls := s.together(3, name, worker)
 	s.kill(worker, errs.CodeWorkerCrashed, 0, ls...)
 	for i := range 2 {
-		s.step(FromRegistry{CallsLost{Actor: ids.ActorID(as[i].ID), Lease: ls[i]}})
+		s.step(FromDirectory{CallsLost{Actor: ids.ActorID(as[i].ID), Lease: ls[i]}})
 	}
 	s.pass(time.Second)
 	for i, a := range as {

@@ -6,7 +6,7 @@
 //	for _, e := range core.Step(now, event) { ... }
 //
 // Who owns what: the store alone knows bytes and pins, the scheduler alone knows resources,
-// the registry alone knows names; here is what was submitted, what became of it, and who
+// the directory alone knows names; here is what was submitted, what became of it, and who
 // refers to it. The states of tasks, objects, actors and leases move along the tables of
 // the packages task, object, actor and lease.
 //

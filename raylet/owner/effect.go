@@ -22,8 +22,8 @@ const (
 	ToStore
 	// ToSched sends Msg, a sched.Event.
 	ToSched
-	// ToRegistry sends Msg, a message of registry.go.
-	ToRegistry
+	// ToDirectory sends Msg, a message of directory.go.
+	ToDirectory
 	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, JobGone answers an AddRef, a Get and a Resync.
 	ToOwner
 	// Log appends Records to the owner log, in order, and writes the position each got to its

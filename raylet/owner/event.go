@@ -23,8 +23,8 @@ type FromStore struct{ Msg objectstore.OwnerMsg }
 // FromSched is a message of the scheduler.
 type FromSched struct{ Msg sched.OwnerMsg }
 
-// FromRegistry is a message of the registry: NameClaimed, ActorAt, NameHeld, KillRequested, CallsLost, LocateActor or Restate, by value.
-type FromRegistry struct{ Msg any }
+// FromDirectory is a message of the directory: NameClaimed, ActorAt, NameHeld, KillRequested, CallsLost, LocateActor or Restate, by value.
+type FromDirectory struct{ Msg any }
 
 // CancelRequested is a cancel that comes from no client of the job, but from whoever runs the node. KillRequested is its like for actors.
 type CancelRequested wire.Cancel
@@ -85,7 +85,7 @@ type EndJob struct{ Err *errs.Error }
 func (FromClient) ownerEvent()      {}
 func (FromStore) ownerEvent()       {}
 func (FromSched) ownerEvent()       {}
-func (FromRegistry) ownerEvent()    {}
+func (FromDirectory) ownerEvent()   {}
 func (CancelRequested) ownerEvent() {}
 func (ClientJoined) ownerEvent()    {}
 func (ClientGone) ownerEvent()      {}

@@ -14,7 +14,7 @@ import (
 func (s *script) detachedActor() (*wire.TaskSpec, ids.LeaseID) {
 	s.t.Helper()
 	a := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true})
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(a.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
 	l := s.grant(worker2)
 	s.done(worker2, l, s.executed(worker2), inline(""))
 	return a, l
@@ -107,7 +107,7 @@ func TestChildrenOfADetachedActorOutliveTheDriver(t *testing.T) {
 			t.Errorf("the driver's own actor is %v", st)
 		}
 		s.from(worker, &wire.ActorStopped{Actor: ids.ActorID(own.ID)})
-		s.step(FromRegistry{KillRequested{Actor: ids.ActorID(a.ID)}})
+		s.step(FromDirectory{KillRequested{Actor: ids.ActorID(a.ID)}})
 		s.charges(first, actor.Stopping, 0, 0)
 		s.charges(second, actor.Stopping, 0, 0)
 		s.from(worker, &wire.ActorStopped{Actor: ids.ActorID(first.ID)}, &wire.ActorStopped{Actor: ids.ActorID(second.ID), Err: errs.New(errs.CodeTaskFailed, "no disk")})

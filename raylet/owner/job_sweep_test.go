@@ -154,7 +154,7 @@ func TestHandlesFallInSlices(t *testing.T) {
 func TestADetachedActorSeesTheSweepThrough(t *testing.T) {
 	s := newScript(t, Config{sweepPart: 2})
 	det := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true})
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(det.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(det.ID)}})
 	l := s.grant(worker2)
 	s.done(worker2, l, s.executed(worker2), inline(""))
 	var left []*wire.TaskSpec
@@ -195,7 +195,7 @@ func TestADetachedActorSeesTheSweepThrough(t *testing.T) {
 func TestADriverThatJoinsInASweepKeepsItsTasks(t *testing.T) {
 	s := newScript(t, Config{sweepPart: 2})
 	det := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true})
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(det.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(det.ID)}})
 	l := s.grant(worker2)
 	s.done(worker2, l, s.executed(worker2), inline(""))
 	for range 20 {

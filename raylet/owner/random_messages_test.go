@@ -279,7 +279,7 @@ func (h *hostile) event() Event {
 		if h.n(2, "existing") == 0 {
 			a.Existing = ids.ActorID(h.task())
 		}
-		return FromRegistry{Msg: a}
+		return FromDirectory{Msg: a}
 	case 6:
 		f := Fetched{Err: h.err()}
 		if len(h.tokens) > 0 {

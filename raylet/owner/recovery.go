@@ -343,7 +343,7 @@ func (rc *recovery) relocateActor(a *actorRec) {
 		return
 	}
 	a.doubt = a.queue.n > 0 || len(a.callers) > 0
-	rc.toRegistry(LocateActor{Actor: a.id})
+	rc.toDirectory(LocateActor{Actor: a.id})
 	rc.calls.touchActor(a)
 }
 
@@ -358,8 +358,8 @@ func (rc *recovery) reconcile() {
 			continue
 		}
 		switch {
-		case a.ended() && a.claimed: // it may have died for the log and not for the registry
-			rc.toRegistry(ReleaseName{Actor: a.id, Opts: a.opts, Err: a.cause})
+		case a.ended() && a.claimed: // it may have died for the log and not for the directory
+			rc.toDirectory(ReleaseName{Actor: a.id, Opts: a.opts, Err: a.cause})
 			a.claimed = false
 		case a.state == actor.Alive && a.lease == nil:
 			rc.actors.actorLost(a, nil, true, errs.New(errs.CodeWorkerCrashed, "no worker has actor %v after a restart of its job's owner", a.id))

@@ -31,18 +31,18 @@ func TestRebuiltCoreSeeksAnotherJobsActorAgain(t *testing.T) {
 		s := newScript(t, Config{})
 		first := s.call(far, 1)
 		at := ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 900, Opts: &wire.TaskOptions{MaxTaskRetries: retries}}
-		s.step(FromRegistry{at})
+		s.step(FromDirectory{at})
 		h := holds(7)
 		h.Handles = []ids.ObjectID{first.ID.Return(0)}
 		s.answered(7, map[ids.ClientID]*wire.Holdings{driver: h})
 		if l := told[LocateActor](s); len(l) != 1 || l[0].Actor != id || l[0].Done {
-			t.Fatalf("the registry is asked %+v", l)
+			t.Fatalf("the directory is asked %+v", l)
 		}
 		at.Worker, at.Lease = worker2, 901
 		s.step(ClientGone{Client: worker})
 		s.step(ClientJoined{Client: 8, Role: wire.RoleWorker, Guest: true})
 		at.Worker = 8
-		s.step(FromRegistry{at})
+		s.step(FromDirectory{at})
 		if retries == 0 { // it may have run: it does not run twice
 			s.wantError(first.ID.Return(0), errs.CodeActorUnavailable)
 		} else if got := s.pushed(8); len(got) != 1 || got[0] != first.ID {
@@ -58,7 +58,7 @@ func TestRebuiltCoreAdoptsItsCallsOnAnotherJobsWorker(t *testing.T) {
 	id := ids.ActorID(far.ID)
 	first := s.call(far, 1)
 	at := ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 900, Opts: &wire.TaskOptions{}}
-	s.step(FromRegistry{at})
+	s.step(FromDirectory{at})
 	x := s.executed(worker)
 	c := s.rebuilt()
 	s.c = c
@@ -77,7 +77,7 @@ func TestRebuiltCoreAdoptsItsCallsOnAnotherJobsWorker(t *testing.T) {
 	if len(s.c.placeholders) != 0 {
 		t.Error("it counts another job's objects")
 	}
-	s.step(FromRegistry{at})
+	s.step(FromDirectory{at})
 	if m := sent[*wire.Exec](s, worker); len(m) != 0 {
 		t.Errorf("the call is made once more: %+v", m)
 	}
@@ -107,7 +107,7 @@ func (s *script) rebuilt() *Core {
 func TestDetachedActorsComeBackAfterAStop(t *testing.T) {
 	s := newScript(t, Config{})
 	a := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true}) // no restarts
-	s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(a.ID)}})
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
 	s.done(worker2, s.grant(worker2), s.executed(worker2), inline(""))
 	plain, _ := s.spawn(counter, worker)
 	own := s.submit(simple)
@@ -128,13 +128,13 @@ func TestDetachedActorsComeBackAfterAStop(t *testing.T) {
 	}
 }
 
-// The registry asks about a name from before a restart: a dead actor's is given back, whether its death is in the log or forgotten.
+// The directory asks about a name from before a restart: a dead actor's is given back, whether its death is in the log or forgotten.
 func TestNamesOfDeadActorsAreGivenBackAfterARestart(t *testing.T) {
 	s := newScript(t, Config{})
 	opts := &wire.TaskOptions{Func: "named", NumReturns: 1, ActorName: "d", Detached: true}
 	alive, dead := s.create(opts), s.create(opts)
 	for _, a := range []*wire.TaskSpec{alive, dead} {
-		s.step(FromRegistry{NameClaimed{Actor: ids.ActorID(a.ID)}})
+		s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
 		s.done(worker, s.grant(worker), s.executed(worker), inline(""))
 	}
 	s.from(driver, &wire.KillActor{Actor: ids.ActorID(dead.ID)})
@@ -147,7 +147,7 @@ func TestNamesOfDeadActorsAreGivenBackAfterARestart(t *testing.T) {
 		t.Fatalf("given back after the restart: %+v", r)
 	}
 	for id, want := range map[ids.ActorID]int{ids.ActorID(alive.ID): 0, ids.ActorID(dead.ID): 1, ids.ActorID(ids.Derive(s.root, 99)): 1} {
-		s.step(FromRegistry{NameHeld{Actor: id, Opts: opts}})
+		s.step(FromDirectory{NameHeld{Actor: id, Opts: opts}})
 		if r := told[ReleaseName](s); len(r) != want {
 			t.Errorf("asked about %v: %+v", id, r)
 		}

@@ -17,8 +17,8 @@ func (c *Core) handle(ev Event) {
 		c.fromStore(ev.Msg)
 	case FromSched:
 		c.fromSched(ev.Msg)
-	case FromRegistry:
-		c.fromRegistry(ev.Msg)
+	case FromDirectory:
+		c.fromDirectory(ev.Msg)
 	case FromOwner:
 		c.fromOwner(ev)
 	case CancelRequested:
@@ -150,7 +150,7 @@ func (c *Core) fromSched(m sched.OwnerMsg) {
 	}
 }
 
-func (c *Core) fromRegistry(m any) {
+func (c *Core) fromDirectory(m any) {
 	switch m := m.(type) {
 	case NameClaimed:
 		c.nameClaimed(m)

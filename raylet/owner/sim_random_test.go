@@ -113,7 +113,7 @@ func (p wildPlan) run(t *testing.T, seed uint64) {
 		return
 	}
 	for _, id := range slices.SortedFunc(maps.Values(w.names), func(a, b ids.ActorID) int { return slices.Compare(a[:], b[:]) }) {
-		w.post("registry", FromRegistry{KillRequested{Actor: id}})
+		w.post("directory", FromDirectory{KillRequested{Actor: id}})
 	}
 	d.end()
 }
@@ -124,7 +124,7 @@ func (d *simActors) leave() {
 	d.die(nil, 0)
 	w.settle()
 	for _, id := range slices.SortedFunc(maps.Values(w.names), func(a, b ids.ActorID) int { return slices.Compare(a[:], b[:]) }) {
-		w.post("registry", FromRegistry{KillRequested{Actor: id}})
+		w.post("directory", FromDirectory{KillRequested{Actor: id}})
 	}
 	w.settle()
 	if !w.ended {

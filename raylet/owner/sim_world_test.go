@@ -16,7 +16,7 @@ import (
 )
 
 // simWorld is everything around a core, on a virtual clock: a log, a store, a scheduler with
-// worker processes, a registry and clients. Each part is a queue of events for the core; which
+// worker processes, a directory and clients. Each part is a queue of events for the core; which
 // goes next is drawn, the order within one is kept.
 type simWorld struct {
 	t   *testing.T
@@ -136,8 +136,8 @@ func (w *simWorld) do(e *Effect) {
 		w.store.handle(e.Msg)
 	case ToSched:
 		w.sched.handle(e.Msg)
-	case ToRegistry:
-		w.registry(e.Msg)
+	case ToDirectory:
+		w.directory(e.Msg)
 	case Log:
 		for _, r := range *e.Records {
 			ck := w.append(slices.Clone(r.Bytes))
@@ -171,16 +171,16 @@ func (w *simWorld) do(e *Effect) {
 	}
 }
 
-func (w *simWorld) registry(m any) {
+func (w *simWorld) directory(m any) {
 	switch m := m.(type) {
 	case ClaimName:
 		key := m.Opts.Namespace + "/" + m.Opts.ActorName
 		if has, ok := w.names[key]; ok && has != m.Actor {
-			w.post("registry", FromRegistry{NameClaimed{Actor: m.Actor, Existing: has}})
+			w.post("directory", FromDirectory{NameClaimed{Actor: m.Actor, Existing: has}})
 			return
 		}
 		w.names[key] = m.Actor
-		w.post("registry", FromRegistry{NameClaimed{Actor: m.Actor}})
+		w.post("directory", FromDirectory{NameClaimed{Actor: m.Actor}})
 	case ReleaseName:
 		maps.DeleteFunc(w.names, func(_ string, a ids.ActorID) bool { return a == m.Actor })
 	}

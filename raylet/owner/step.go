@@ -45,8 +45,8 @@ func (s *step) toSched(m any) {
 	s.effects = append(s.effects, Effect{Kind: ToSched, Msg: m})
 }
 
-func (s *step) toRegistry(m any) {
-	s.effects = append(s.effects, Effect{Kind: ToRegistry, Msg: m})
+func (s *step) toDirectory(m any) {
+	s.effects = append(s.effects, Effect{Kind: ToDirectory, Msg: m})
 }
 
 func (s *step) toOwner(job ids.JobID, m any) {

@@ -180,8 +180,8 @@ func (r *story) line(e *Effect) string {
 		return "store <- " + r.message(e.Msg)
 	case ToSched:
 		return "scheduler <- " + r.message(e.Msg)
-	case ToRegistry:
-		return "registry <- " + r.message(e.Msg)
+	case ToDirectory:
+		return "directory <- " + r.message(e.Msg)
 	case Log:
 		var kinds []string
 		for _, rec := range *e.Records {

@@ -69,7 +69,7 @@ func (n *Inspector) Kill(ctx context.Context, r state.KillRequest) (done state.K
 	}
 	done = state.Killed{Actor: was.ID.String(), Type: was.Opts.Func, Name: was.Opts.ActorName, Was: was.State.String(), State: was.State.String()}
 	n.Log.Info("an actor is killed by request", "actor", done.Actor, "type", done.Type, "restart", r.Restart)
-	if err := o.Ref.Send(ctx, owner.FromRegistry{Msg: owner.KillRequested{Actor: id, Restart: r.Restart}}); err != nil {
+	if err := o.Ref.Send(ctx, owner.FromDirectory{Msg: owner.KillRequested{Actor: id, Restart: r.Restart}}); err != nil {
 		return done, err
 	}
 	now, err := actorIn(ctx, o, id)

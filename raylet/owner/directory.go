@@ -7,7 +7,7 @@ import (
 	"mobula/wire"
 )
 
-// Messages to the registry of named and detached actors, in Effect.Msg of a ToRegistry.
+// Messages to the directory of named and detached actors, in Effect.Msg of a ToDirectory.
 
 // ClaimName asks for a name; NameClaimed answers.
 type ClaimName struct {
@@ -26,7 +26,7 @@ type ReleaseName struct {
 type PublishActor struct{ At ActorAt }
 
 // LocateActor asks for an actor of another job; ActorAt answers, at once and whenever the
-// actor moves. Done withdraws it. The registry passes it on to the actor's own job where it
+// actor moves. Done withdraws it. The directory passes it on to the actor's own job where it
 // does not know the actor; PublishActor answers if the actor is dead.
 type LocateActor struct {
 	Actor ids.ActorID
@@ -41,13 +41,13 @@ type KillActor struct {
 }
 
 // CallsLost tells the owner of another job's actor that it had calls of this job when its process died.
-// The registry passes it on.
+// The directory passes it on.
 type CallsLost struct {
 	Actor ids.ActorID
 	Lease ids.LeaseID
 }
 
-// Messages from the registry.
+// Messages from the directory.
 
 // KillRequested is a KillActor of another job, or of whoever runs the node.
 type KillRequested KillActor
@@ -57,17 +57,17 @@ type KillRequested KillActor
 type NameClaimed struct {
 	Actor    ids.ActorID
 	Existing ids.ActorID
-	Err      *errs.Error // CodeNameTaken, or why the registry could not answer
+	Err      *errs.Error // CodeNameTaken, or why the directory could not answer
 }
 
-// NameHeld says that the registry has a name for an actor of this job: from before a restart, of which nobody knows
+// NameHeld says that the directory has a name for an actor of this job: from before a restart, of which nobody knows
 // whether all was done that the actor's death entails. ReleaseName answers if the actor is dead.
 type NameHeld struct {
 	Actor ids.ActorID
 	Opts  *wire.TaskOptions // Namespace, ActorName
 }
 
-// Restate says that the registry has lost what it knew: this owner says again what it claims, where its named actors are, and which actors of other
+// Restate says that the directory has lost what it knew: this owner says again what it claims, where its named actors are, and which actors of other
 // jobs it looks for.
 type Restate struct{}
 
