@@ -7,6 +7,7 @@ import (
 	"mobula/internal/ids"
 )
 
+// Why a connection is closed.
 var (
 	ErrOtherNode = errors.New("remote: another node is at the end of the connection")
 	ErrStaleLife = errors.New("remote: the node at the end of the connection is of a life that has ended")
@@ -106,23 +107,27 @@ type Close struct {
 	Err  error
 }
 
-// WriteHello, WriteUse, Write and WriteAck write on a connection, in order. What is written on one that has closed is lost.
-type (
-	WriteHello struct {
-		Conn  ConnID
-		Hello Hello
-	}
-	WriteUse struct{ Conn ConnID }
-	Write    struct {
-		Conn    ConnID
-		Number  uint64
-		Payload []byte
-	}
-	WriteAck struct {
-		Conn   ConnID
-		Number uint64
-	}
-)
+// WriteHello says who this node is. What is written on a connection goes in order; on one that has closed it is lost.
+type WriteHello struct {
+	Conn  ConnID
+	Hello Hello
+}
+
+// WriteUse says that the connection is in use.
+type WriteUse struct{ Conn ConnID }
+
+// Write writes a message.
+type Write struct {
+	Conn    ConnID
+	Number  uint64
+	Payload []byte
+}
+
+// WriteAck acknowledges all messages up to a number.
+type WriteAck struct {
+	Conn   ConnID
+	Number uint64
+}
 
 // Deliver hands over a message of the other node: each once, in the order in which it was sent.
 type Deliver struct {
@@ -130,20 +135,20 @@ type Deliver struct {
 	Payload []byte
 }
 
-// Up says that a connection is in use, Down that none is any more. Down is a hint that the other node may be dead, and no more than that.
-type (
-	Up   struct{ Peer Life }
-	Down struct {
-		Peer Life
-		Err  error
-	}
-)
+// Up says that a connection is in use.
+type Up struct{ Peer Life }
 
-// Full asks senders to wait, Room lets them go on.
-type (
-	Full struct{}
-	Room struct{}
-)
+// Down says that no connection is in use any more: a hint that the other node may be dead, and no more than that.
+type Down struct {
+	Peer Life
+	Err  error
+}
+
+// Full asks senders to wait.
+type Full struct{}
+
+// Room lets them go on.
+type Room struct{}
 
 // Refused gives a message back: more than Config.Limit bytes wait for the other node.
 type Refused struct {

@@ -239,13 +239,13 @@ func (n *testNode) step(ev Event) {
 				}
 			}
 		case WriteHello:
-			n.write(f.Conn, HelloReceived{f.Conn, f.Hello})
+			n.write(f.Conn, HelloReceived(f))
 		case WriteUse:
-			n.write(f.Conn, UseReceived{f.Conn})
+			n.write(f.Conn, UseReceived(f))
 		case Write:
-			n.write(f.Conn, Received{f.Conn, f.Number, f.Payload})
+			n.write(f.Conn, Received(f))
 		case WriteAck:
-			n.write(f.Conn, AckReceived{f.Conn, f.Number})
+			n.write(f.Conn, AckReceived(f))
 		case Deliver:
 			n.deliver(f)
 		case Full:

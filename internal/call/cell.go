@@ -10,7 +10,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// All copies of a reference share one Cell; when the last copy is garbage the object's handle is released. The
+// Cell is what all copies of a reference share; when the last copy is garbage the object's handle is released. The
 // handle belongs to a life, which outlives the cell. A nil Cell names nothing.
 //
 // runtime.AddCleanup costs some 450 ns, as much as all the rest of a call. So sixteen references to values that

@@ -43,7 +43,7 @@ type Shape struct {
 	Returns int32 // results of a call that asks for no other number
 }
 
-// All handles of a function share its Function. It is nil in a zero handle.
+// Function is what all handles of a function share. It is nil in a zero handle.
 type Function struct {
 	Shape
 	name string
