@@ -7,48 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
-	"mobula/internal/queue"
 )
-
-// args pins the arguments of tasks, all of a task or none, within their share of the store.
-type args struct {
-	*step
-	clients        *clients
-	space          *space
-	progress       *progress
-	objects        *objects
-	restores       *restores
-	nodes          *nodes
-	creates        *creates
-	copies         *copies
-	up             argsUp
-	sets           map[ids.TaskID][]*argSet
-	argWait        queue.Queue[*argSet]
-	idle           map[ids.TaskID]bool       // tasks that wait in a get
-	readaheadQueue queue.Queue[ids.ObjectID] // to be read when nobody asks for anything else
-	argBytes       uint64
-	activeSets     int
-	argsFull       bool  // the head of argWait does not fit
-	argsAt         int64 // nobody of argWait is let in before
-}
-
-func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, no *nodes, cr *creates, cp *copies, up argsUp) *args {
-	return &args{step: s, clients: cs, space: sp, progress: pr, objects: os, restores: rs, nodes: no, creates: cr, copies: cp, up: up,
-		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool)}
-}
-
-// argsUp tells who is to be served first.
-type argsUp interface{ oldestDemand() *demand }
-
-// argSet is the stored arguments of one attempt: pinned all or none.
-type argSet struct {
-	req      PinArgs
-	objs     []ref // while admitted, what its worker reads
-	admitted bool  // its objects are pinned, or will be when restored
-	missing  int   // arguments that are not in memory yet
-	answered bool
-	idle     bool // admitted, and not counted: its task waits in a get
-}
 
 func (ar *args) findSet(task ids.TaskID, attempt uint32) *argSet {
 	for _, s := range ar.sets[task] {
@@ -386,3 +345,5 @@ func (ar *args) argsIdle(e ArgsIdle) {
 		}
 	}
 }
+
+func (ar *args) taskWaits(t ids.TaskID) bool { return ar.idle[t] || ar.creates.creating[t] > 0 }

@@ -5,18 +5,6 @@ import (
 	"mobula/wire"
 )
 
-// clients is the processes that read and write, and what is told to them.
-type clients struct {
-	*step
-	byID  map[ids.ClientID]uint32 // and the slot of its record
-	jobOf map[ids.ClientID]ids.JobID
-	old   map[ids.ClientID]*oldClient // of before a restart, undeclared
-}
-
-func newClients(s *step) *clients {
-	return &clients{step: s, byID: make(map[ids.ClientID]uint32), jobOf: make(map[ids.ClientID]ids.JobID), old: make(map[ids.ClientID]*oldClient)}
-}
-
 func (cs *clients) toClient(id ids.ClientID, m wire.Msg) {
 	if _, ok := cs.byID[id]; ok {
 		cs.emit(ToClient{Client: id, Msg: m})

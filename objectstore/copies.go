@@ -7,24 +7,12 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
-	"mobula/objectstore/record"
 	"mobula/wire"
 )
 
 // What another job's processes made a client reads in a copy, which lies in its own job's file: decision 0016. A copy is an object that is
 // restored from the one that it is of, from memory, from spill storage or from another node. One that nobody has pinned stays until its
 // room is needed, or until something of what it is of was freed. The object stays known, in memory or not, while it has copies.
-
-// copies is what other jobs' processes read, and the jobs' files.
-type copies struct {
-	*step
-	clients       *clients
-	space         *space
-	objects       *objects
-	orphanCopies  []*object             // copies of before a restart whose object is not there any more
-	over          map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
-	inFlightReads []inFlightRead        // that an earlier core's reads may still fill
-}
 
 // reading is what a client reads r in. A copy that there was not yet has to be wanted now.
 func (cp *copies) reading(client ids.ClientID, r ref) ref {
@@ -162,43 +150,6 @@ func (cp *copies) sortedCopies() []*object {
 
 func compareObjects(a, b *object) int {
 	return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.job, b.job), cmp.Compare(a.attempt, b.attempt))
-}
-
-// replayCopy takes a copy over. One whose object is not there any more is an orphan: it keeps its place while its job has processes that may read it.
-func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
-	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
-	if e.State == record.StateRestoring {
-		rc.replayRead(x, e)
-		return x.draining
-	}
-	if e.State != record.StateSealed || !e.Resident || !rc.claimExtent(e, r) {
-		return false
-	}
-	x.resident, x.block, x.file, x.path = true, e.Block, e.File, e.Path
-	of := rc.objects.objs[e.ID].o
-	if e.Packed {
-		of = blocks[e.ID]
-	}
-	switch {
-	case of != nil && (of.values != nil) == e.Packed && of.attempt == e.Attempt && of.size == e.Size && of.job != e.Job && of.copies[e.Job] == nil:
-		x.of, x.meta, x.values = of, of.meta, of.values
-		if of.copies == nil {
-			of.copies = make(map[ids.JobID]*object)
-		}
-		of.copies[e.Job] = x
-	case len(rc.clients.old) == 0:
-		if e.File != 0 {
-			rc.space.fallbackBytes -= e.Size // it is dropped with the files of no record
-		}
-		rc.skipRecord(x)
-		return false
-	default:
-		x.gone, x.quarantine = true, true
-		rc.copies.orphanCopies = append(rc.copies.orphanCopies, x)
-		rc.objects.orphan(e.ID, ref{o: x})
-	}
-	rc.objects.allCopies[x] = struct{}{}
-	return true
 }
 
 // freeOrphanCopies ends copies without an object whose readers are gone.

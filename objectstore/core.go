@@ -4,58 +4,8 @@ import (
 	"slices"
 
 	"mobula/internal/ids"
-	"mobula/objectstore/alloc"
-	"mobula/objectstore/spill"
 	"mobula/wire"
 )
-
-// Core is the store's logic: which bytes are whose, who has pinned what, what is sealed, and who
-// waits. It reads no clock and does no I/O: Step takes one event and says what to do.
-//
-// It is composed of parts, each with state and methods of its own. They are listed from the lowest to the highest. A part calls those
-// before it directly, and asks those behind it by an interface that it declares and the Core satisfies: so each can be tested with the parts that it
-// is made of alone.
-type Core struct {
-	*step
-	*clients
-	*space
-	*progress
-	*objects
-	*demands
-	*restores
-	*nodes
-	*creates
-	*packs
-	*copies
-	*gets
-	*args
-	*spilling
-	*placing
-	*recovery
-}
-
-// NewCore makes an empty store. The configuration must be valid.
-func NewCore(cfg Config) *Core {
-	s := &step{cfg: cfg, jobs: make(map[uint64]any), logged: make(map[string]int64)}
-	c := &Core{step: s}
-	c.clients = newClients(s)
-	c.space = &space{step: s, alloc: alloc.New(cfg.Limit)}
-	c.progress = &progress{step: s}
-	c.objects = newObjects(s, c.clients, c.space, c.progress)
-	c.demands = &demands{step: s, space: c.space}
-	c.restores = &restores{step: s, clients: c.clients, objects: c.objects, demands: c.demands, up: c}
-	c.nodes = &nodes{step: s, progress: c.progress, objects: c.objects, restores: c.restores, exports: make(map[exportKey]*export)}
-	c.creates = newCreates(s, c.clients, c.space, c.objects, c.demands, c.restores)
-	c.packs = &packs{step: s, space: c.space, objects: c.objects, demands: c.demands, restores: c.restores, packing: make(map[ids.ObjectID]*packing)}
-	c.copies = &copies{step: s, clients: c.clients, space: c.space, objects: c.objects, over: make(map[ids.JobID]NoteKey)}
-	c.gets = &gets{step: s, clients: c.clients, objects: c.objects, restores: c.restores, creates: c.creates, copies: c.copies}
-	c.args = newArgs(s, c.clients, c.space, c.progress, c.objects, c.restores, c.nodes, c.creates, c.copies, c)
-	c.spilling = &spilling{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects}
-	c.placing = &placing{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects, demands: c.demands, restores: c.restores,
-		nodes: c.nodes, creates: c.creates, packs: c.packs, copies: c.copies, args: c.args, spilling: c.spilling}
-	c.recovery = &recovery{step: s, clients: c.clients, space: c.space, objects: c.objects, creates: c.creates, copies: c.copies}
-	return c
-}
 
 // Step takes an event at a time in Unix nanoseconds. The slice is valid until the next Step.
 func (c *Core) Step(now int64, ev Event) []Effect {
@@ -157,9 +107,6 @@ func (c *Core) fromClient(e FromClient) {
 		c.holdings(e.Client, m)
 	}
 }
-
-// locs is a helper for one location.
-func locs(l spill.Location) []spill.Location { return []spill.Location{l} }
 
 // pump serves what waits, as far as there is room, and makes room for the rest.
 func (c *Core) pump() {

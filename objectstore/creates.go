@@ -8,25 +8,6 @@ import (
 	"mobula/wire"
 )
 
-// creates is the extents that clients write, from the request to the seal.
-type creates struct {
-	*step
-	clients          *clients
-	space            *space
-	objects          *objects
-	demands          *demands
-	restores         *restores
-	grants           map[grantKey]*grant
-	waiting          map[grantKey]*demand // creates that are not granted yet
-	creating         map[ids.TaskID]int   // tasks' waiting creates
-	reservingCreates int
-}
-
-func newCreates(s *step, cs *clients, sp *space, os *objects, dm *demands, rs *restores) *creates {
-	return &creates{step: s, clients: cs, space: sp, objects: os, demands: dm, restores: rs, grants: make(map[grantKey]*grant),
-		waiting: make(map[grantKey]*demand), creating: make(map[ids.TaskID]int)}
-}
-
 // create answers at once where it can, and else queues: first come, first served.
 func (cr *creates) create(client ids.ClientID, m *wire.Create) {
 	if _, ok := cr.clients.byID[client]; !ok {
@@ -229,31 +210,4 @@ func (cr *creates) dropAttempt(k grantKey) {
 		cr.objects.orphan(k.id, r)
 	}
 	cr.objects.relist(o)
-}
-
-type grantKey struct {
-	id      ids.ObjectID
-	attempt uint32
-}
-
-// grant is an extent that a client may write.
-type grant struct {
-	grantKey
-	client ids.ClientID
-	task   ids.TaskID
-	size   uint64
-	block  alloc.Block
-	job    ids.JobID // the writer's
-	file   uint32
-	path   string
-	slot   uint32
-	cold   bool // the writer brings the memory: nothing is known of it until it is sealed
-	doomed bool // its job is gone: it will not be sealed
-}
-
-func (g *grant) extent() wire.Extent {
-	if g.file != 0 {
-		return wire.Extent{File: g.file, Size: g.size}
-	}
-	return wire.Extent{Off: g.block.Off, Size: g.size}
 }

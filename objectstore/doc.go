@@ -15,6 +15,11 @@
 // gets, args, spilling, placing (who is served next, and from where), recovery. A part calls those below it directly, and those above it by an
 // interface that it declares.
 //
+// # Where to look
+//
+// parts.go has the parts of the core, from the lowest to the highest, and what each knows; records.go what they keep of objects, demands and grants; msg.go and
+// effect.go what comes in and goes out. The methods of a part stand in the files named after it.
+//
 // # Room
 //
 // Every demand for memory, a create or a restore, queues: creates and restores for gets in

@@ -1,6 +1,8 @@
 package objectstore
 
 import (
+	"math"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
@@ -267,4 +269,12 @@ func (recalled) storeEvent()     {}
 
 func lostError(id ids.ObjectID, why string) *errs.Error {
 	return errs.New(errs.CodeObjectLost, "object %v %s", id, why)
+}
+
+// locs is a helper for one location.
+func locs(l spill.Location) []spill.Location { return []spill.Location{l} }
+
+// locatedKey is the note of where else an object is. No other note of a task has a number.
+func locatedKey(id ids.ObjectID) NoteKey {
+	return NoteKey{Task: id.Task, Attempt: id.Index, N: math.MaxUint64}
 }

@@ -8,16 +8,6 @@ import (
 	"mobula/wire"
 )
 
-// gets pins what clients have asked for.
-type gets struct {
-	*step
-	clients  *clients
-	objects  *objects
-	restores *restores
-	creates  *creates
-	copies   *copies
-}
-
 // pinForGet answers the client with a pinned extent, after a restore if it must.
 func (gt *gets) pinForGet(e PinForGet) {
 	if _, ok := gt.clients.byID[e.Client]; !ok {

@@ -2,7 +2,6 @@ package objectstore
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"mobula/internal/errs"
@@ -13,30 +12,6 @@ import (
 // Objects have copies on other nodes: decision 0018. Where, the object's owner knows, and says. To this core another node is one more place
 // that an object is restored from: what is known to be elsewhere needs no write before its memory is used again, and is imported when
 // somebody asks for it. The other way round another node reads an object here under a pin of its own, an export.
-
-// exportKey names an export: the node that asked, and its number for it.
-type exportKey struct {
-	to    ids.Home
-	token uint64
-}
-
-// nodes is the copies that objects have on other nodes, and the pins of those on objects here.
-type nodes struct {
-	*step
-	progress *progress
-	objects  *objects
-	restores *restores
-	exports  map[exportKey]*export
-}
-
-// export is an object that another node reads, or will when it is restored.
-type export struct {
-	Export
-	r    ref
-	note uint64
-}
-
-func (x *export) key() exportKey { return exportKey{x.To, x.Token} }
 
 // located takes an owner's word on where else an object is.
 func (no *nodes) located(e Located) {
@@ -78,11 +53,6 @@ func (no *nodes) noteElsewhere(o *object, on []ids.Home) {
 		no.emit(Forget{k})
 	}
 	o.elsewhere = on
-}
-
-// locatedKey is the note of where else an object is. No other note of a task has a number.
-func locatedKey(id ids.ObjectID) NoteKey {
-	return NoteKey{Task: id.Task, Attempt: id.Index, N: math.MaxUint64}
 }
 
 var errNowhere = fmt.Errorf("no node has it: %w", spill.ErrMissing)

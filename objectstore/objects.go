@@ -1,33 +1,12 @@
 package objectstore
 
 import (
+	"iter"
 	"slices"
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 )
-
-// objects is the books: every object, who has it pinned, where its bytes are, and in what order they may go.
-type objects struct {
-	*step
-	clients   *clients
-	space     *space
-	progress  *progress
-	objs      map[ids.ObjectID]ref
-	orphans   map[ids.ObjectID][]ref // what had the id before, and is still pinned
-	allCopies map[*object]struct{}   // for processes of other jobs
-	pinned    map[*object]struct{}   // objects that clients have pinned
-	cold      lru                    // unpinned primaries in the segment
-	second    lru                    // unpinned, with a valid spilled copy
-	mark      uint64                 // of the last count that went through objects
-	freeSlots []uint32
-	nextSlot  uint32
-}
-
-func newObjects(s *step, cs *clients, sp *space, pr *progress) *objects {
-	return &objects{step: s, clients: cs, space: sp, progress: pr, objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]ref),
-		allCopies: make(map[*object]struct{}), pinned: make(map[*object]struct{})}
-}
 
 // evict drops the bytes in memory of an object that has a spilled copy or one on another node, or is a copy.
 func (os *objects) evict(o *object) {
@@ -146,4 +125,25 @@ func (os *objects) orphansOf(client ids.ClientID, id ids.ObjectID) (out []ref) {
 		}
 	}
 	return out
+}
+
+// idsOf yields the ids by which an object, or the values of a block, are known. Of a block it looks through all objects:
+// only for the rare end of one as a whole.
+func (os *objects) idsOf(o *object) iter.Seq2[ids.ObjectID, ref] {
+	return func(yield func(ids.ObjectID, ref) bool) {
+		if o.values == nil {
+			if r := os.objs[o.id]; r.o == o {
+				yield(o.id, r)
+			}
+			return
+		}
+		if o.live == 0 {
+			return
+		}
+		for id, r := range os.objs {
+			if r.o == o && !yield(id, r) {
+				return
+			}
+		}
+	}
 }

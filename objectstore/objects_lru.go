@@ -57,13 +57,6 @@ func (os *objects) relist(o *object) {
 	}
 }
 
-// lru is a list of objects, least recently used first.
-type lru struct {
-	head, tail *object
-	bytes      uint64 // sum of footprints
-	n          int
-}
-
 func (l *lru) push(o *object) {
 	o.list, o.prev, o.next = l, l.tail, nil
 	if l.tail != nil {

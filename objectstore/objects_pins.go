@@ -78,9 +78,4 @@ func (os *objects) dropFreedValue(id ids.ObjectID, r ref) {
 	}
 }
 
-// busy tells whether a block is needed as a whole, whatever becomes of its values.
-func (o *object) busy() bool {
-	return o.argPins > 0 || len(o.copies) > 0 || o.copying > 0 || o.exports > 0 || o.quarantine || o.restore != nil || o.spilling || o.draining
-}
-
 func (o *object) revive(sub uint32) { o.values[sub].gone = false }

@@ -2,34 +2,15 @@ package objectstore
 
 import (
 	"encoding/binary"
-	"iter"
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 	"mobula/wire"
 )
 
-// packs fuses small values that owners have no room for.
-type packs struct {
-	*step
-	space    *space
-	objects  *objects
-	demands  *demands
-	restores *restores
-	packing  map[ids.ObjectID]*packing
-}
-
 // packTarget is the data in one block of packed values: large enough that a block's
 // record is nothing beside it, small enough to come back for one value.
 const packTarget = 1 << 20
-
-// packing is a block to be: values that wait for room.
-type packing struct {
-	job     ids.JobID
-	values  []PackValue
-	dropped map[ids.ObjectID]bool // freed while they waited
-	d       *demand
-}
 
 // pack moves values into blocks. Each value stays an object of its own; blocks are
 // allocated, spilled and restored whole. A block that finds no room is given up.
@@ -167,27 +148,6 @@ func readDirectory(b []byte, size uint64) (idList []ids.ObjectID, values []value
 		idList, values = append(idList, id), append(values, v)
 	}
 	return idList, values, meta, len(values) > 0
-}
-
-// idsOf yields the ids by which an object, or the values of a block, are known. Of a block it looks through all objects:
-// only for the rare end of one as a whole.
-func (os *objects) idsOf(o *object) iter.Seq2[ids.ObjectID, ref] {
-	return func(yield func(ids.ObjectID, ref) bool) {
-		if o.values == nil {
-			if r := os.objs[o.id]; r.o == o {
-				yield(o.id, r)
-			}
-			return
-		}
-		if o.live == 0 {
-			return
-		}
-		for id, r := range os.objs {
-			if r.o == o && !yield(id, r) {
-				return
-			}
-		}
-	}
 }
 
 // free drops an object to which no reference is left. Pins keep the bytes until they fall.

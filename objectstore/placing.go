@@ -1,27 +1,8 @@
 package objectstore
 
 import (
-	"mobula/internal/errs"
 	"mobula/objectstore/alloc"
 )
-
-// placing serves what waits for memory: from what is free, what can be made free, or a file outside the segment.
-type placing struct {
-	*step
-	clients   *clients
-	space     *space
-	progress  *progress
-	objects   *objects
-	demands   *demands
-	restores  *restores
-	nodes     *nodes
-	creates   *creates
-	packs     *packs
-	copies    *copies
-	args      *args
-	spilling  *spilling
-	fallbacks int
-}
 
 // serve makes one step of progress for the head, and tells whether there may be another.
 func (rm *placing) serve() bool {
@@ -126,18 +107,6 @@ func (rm *placing) place(d *demand) bool {
 	return true
 }
 
-// placed goes on with a demand that has its room.
-func (rm *placing) placed(d *demand) {
-	switch {
-	case d.pack != nil:
-		rm.packs.packInto(d)
-	case d.o != nil:
-		rm.restores.read(d)
-	default:
-		rm.creates.grantDemand(d)
-	}
-}
-
 // makeRoom evicts copies until the demand is placed, or else sees to it that enough is being
 // spilled: then room is coming.
 func (rm *placing) makeRoom(d *demand) (placed, coming bool) {
@@ -162,29 +131,4 @@ func (rm *placing) makeRoom(d *demand) (placed, coming bool) {
 	}
 	rm.spilling.spill(missing, true)
 	return false, rm.spilling.spills > 0 || (rm.objects.cold.n > 0 && rm.progress.canSpill())
-}
-
-// failDemand ends a demand for which no room can be had anywhere.
-func (rm *placing) failDemand(d *demand, err *errs.Error) {
-	switch {
-	case d.pack != nil:
-		rm.packs.dropPack(d)
-	case d.o != nil:
-		rm.restores.failRestore(d, err)
-		rm.objects.relist(d.o)
-	default:
-		rm.creates.refuseDemand(d, err)
-	}
-	rm.counts.GaveUp++
-}
-
-// owner is whose file a demand is served from.
-func (rm *placing) owner(d *demand) alloc.Owner {
-	switch {
-	case d.pack != nil:
-		return alloc.Owner(d.pack.job)
-	case d.o != nil:
-		return alloc.Owner(d.o.job)
-	}
-	return alloc.Owner(d.job)
 }

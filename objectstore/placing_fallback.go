@@ -1,12 +1,7 @@
 package objectstore
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 )
 
@@ -87,18 +82,12 @@ func (rm *placing) deadlocked(d *demand) bool {
 	return true
 }
 
-func (ar *args) taskWaits(t ids.TaskID) bool { return ar.idle[t] || ar.creates.creating[t] > 0 }
-
 // fallback asks for a file to serve a demand from.
 func (rm *placing) fallback(d *demand) {
 	d.stage, d.block = stageFallback, alloc.Block{}
 	rm.fallbacks++
 	rm.space.fallbackBytes += d.need
 	rm.emit(CreateFallback{Job: rm.newJob(d), Size: max(d.need, 1), Last: rm.bringsRelease(d)})
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	return slices.Sorted(maps.Keys(m))
 }
 
 // fallbackDone gives the file to the demand that waited for it.

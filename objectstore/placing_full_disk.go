@@ -10,14 +10,6 @@ import (
 // hold arguments. The other creates wait, in order. A task that waits so gives its CPU to others, one task each Stall. When nothing was let
 // go for Config.Patience, the head ends with an error, and so do those behind it until something is.
 
-// fullDiskState is how the wait for others to let go fares.
-type fullDiskState struct {
-	from    int64 // since when there was no room and nothing was let go; 0: not so
-	yielded int64 // when a task was last asked for its CPU
-	fileAt  int64 // no file outside the segment is tried before: one could not be made
-	fileErr error // why; nil: the last one was made
-}
-
 // runningArgsFactor is by how much longer is waited while tasks that go on hold arguments: they end some time.
 const runningArgsFactor = 10
 

@@ -1,7 +1,6 @@
 package objectstore
 
 import (
-	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
 )
@@ -19,13 +18,6 @@ func (rm *placing) reserve(d *demand, rs []alloc.Range) {
 		rm.creates.reservingCreates++
 	}
 	rm.emit(Reserve{Job: rm.newJob(&reservation{d, d.block.Owner, rs}), Place: ids.JobID(d.block.Owner), Ranges: rs, Look: d.cold})
-}
-
-// reservation is memory on its way: to a demand, or ahead of any (d is nil).
-type reservation struct {
-	d      *demand
-	owner  alloc.Owner
-	ranges []alloc.Range
 }
 
 func (rm *placing) reserveDone(e ReserveDone) {
@@ -86,10 +78,6 @@ func (rm *placing) reserveFailed(d *demand, err error) {
 	}
 	d.stage = stageWaiting
 	rm.failDemand(d, rm.unavailable(d))
-}
-
-func (rm *placing) unavailable(d *demand) *errs.Error {
-	return errs.New(errs.CodeSegmentUnavailable, "%v; backed so far %d: %s", rm.space.reserveErr, rm.space.alloc.Backed(), rm.space.figures(d.need))
 }
 
 // takeFromOtherJobs serves a demand while no memory can be reserved, and none of its owner's own is free: what others have warm is given back, and as

@@ -1,28 +1,5 @@
 package objectstore
 
-// progress is how spill writes and the head of the queue fare, and who was asked to let go of what.
-type progress struct {
-	*step
-	disk        diskState
-	stall       stallState
-	fullDisk    fullDiskState
-	lastCollect collectState
-}
-
-// diskState tells how spill writes fare.
-type diskState struct {
-	err     error // of the last write; nil: it worked
-	fails   int
-	first   int64 // of this series of failures
-	retryAt int64
-}
-
-// stallState watches for progress of the head of the queue.
-type stallState struct {
-	best    uint64 // most bytes that were ever free or freeable while it waited
-	stalled bool   // it waited out Stall; cleared by progress
-}
-
 // diskFull tells whether the last write to the disk, or the last file, had no room.
 func (pr *progress) diskFull() bool { return pr.disk.err != nil || pr.fullDisk.fileErr != nil }
 

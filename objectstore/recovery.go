@@ -12,17 +12,6 @@ import (
 	"mobula/wire"
 )
 
-// recovery rebuilds the books from the index, and has clients say the rest.
-type recovery struct {
-	*step
-	clients       *clients
-	space         *space
-	objects       *objects
-	creates       *creates
-	copies        *copies
-	inFlightFiles map[uint32]string // fallback files of no record, which an earlier core's reads may still fill
-}
-
 // Replay is what a core is rebuilt from.
 type Replay struct {
 	Entries []record.Entry
@@ -34,12 +23,6 @@ type Replay struct {
 	Files     map[uint32]string // fallback files that are open, and their paths
 	Counters  Counters          // of the cores before
 	Draining  bool              // spill storage is not ready yet, I/O of an earlier core may be under way: Drained follows
-}
-
-// oldClient is a client of before the restart that has not said what it holds.
-type oldClient struct {
-	slot uint32
-	pid  int32
 }
 
 // Rebuild makes a core from the index. The events are to be stepped first. Memory of
@@ -200,13 +183,6 @@ func (rc *recovery) replayGrant(e record.Entry, r Replay) bool {
 	return true
 }
 
-// fullDisk is a block that an earlier core's read may be filling, for an object that has its
-// spilled copy.
-type inFlightRead struct {
-	o     *object
-	block alloc.Block
-}
-
 // begin tells owners what there is and asks connected clients what they hold.
 func (rc *recovery) begin(e begin) {
 	for _, s := range e.drop {
@@ -323,4 +299,41 @@ func sortedObjects(m map[ids.ObjectID]ref) []ids.ObjectID {
 	}
 	slices.SortFunc(out, ids.ObjectID.Compare)
 	return out
+}
+
+// replayCopy takes a copy over. One whose object is not there any more is an orphan: it keeps its place while its job has processes that may read it.
+func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
+	if e.State == record.StateRestoring {
+		rc.replayRead(x, e)
+		return x.draining
+	}
+	if e.State != record.StateSealed || !e.Resident || !rc.claimExtent(e, r) {
+		return false
+	}
+	x.resident, x.block, x.file, x.path = true, e.Block, e.File, e.Path
+	of := rc.objects.objs[e.ID].o
+	if e.Packed {
+		of = blocks[e.ID]
+	}
+	switch {
+	case of != nil && (of.values != nil) == e.Packed && of.attempt == e.Attempt && of.size == e.Size && of.job != e.Job && of.copies[e.Job] == nil:
+		x.of, x.meta, x.values = of, of.meta, of.values
+		if of.copies == nil {
+			of.copies = make(map[ids.JobID]*object)
+		}
+		of.copies[e.Job] = x
+	case len(rc.clients.old) == 0:
+		if e.File != 0 {
+			rc.space.fallbackBytes -= e.Size // it is dropped with the files of no record
+		}
+		rc.skipRecord(x)
+		return false
+	default:
+		x.gone, x.quarantine = true, true
+		rc.copies.orphanCopies = append(rc.copies.orphanCopies, x)
+		rc.objects.orphan(e.ID, ref{o: x})
+	}
+	rc.objects.allCopies[x] = struct{}{}
+	return true
 }

@@ -4,34 +4,9 @@ import (
 	"errors"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
-
-// restores brings objects back into memory from spill storage, or from another job's file.
-type restores struct {
-	*step
-	clients     *clients
-	objects     *objects
-	demands     *demands
-	up          restoresUp
-	underWay    int
-	readRetries []readRetry
-}
-
-// restoresUp is those who wait for an object, and the nodes that it may be read from.
-type restoresUp interface {
-	importInto(d *demand, job uint64, to SpillRead)
-	importFailed(d *demand, lost bool) bool
-	exportsOf(o *object) []*export
-	exported(x *export)
-	endExport(k exportKey, why *errs.Error)
-	answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids.ObjectID)
-	answerSet(s *argSet)
-	failSet(s *argSet, id ids.ObjectID, err *errs.Error)
-	noRoom(s *argSet, err *errs.Error)
-}
 
 // requestRestore asks for an object's bytes in memory. A get moves it before what only arguments need.
 func (rs *restores) requestRestore(o *object, l lane) *demand {

@@ -7,14 +7,6 @@ import "errors"
 // has no descriptor left, is no reason to lose a copy.
 const maxTries = 6
 
-// readRetry is a restore that pauses before its next try. It keeps its extent and has a job, so that it ends as any
-// other does, but takes no place among the reads: those of other objects may well work.
-type readRetry struct {
-	job uint64
-	d   *demand
-	at  int64
-}
-
 // retryRead has a restore whose read failed tried again after a pause.
 func (rs *restores) retryRead(d *demand) {
 	rs.readRetries = append(rs.readRetries, readRetry{rs.newJob(d), d, rs.after(rs.cfg.RetrySpill << (d.tries - 1))})

@@ -5,12 +5,6 @@ import (
 	"mobula/objectstore/alloc"
 )
 
-// recentPeak is the most that was held lately: in this span of time or in the one before. Each is half of WarmIdle.
-type recentPeak struct {
-	now, before uint64
-	until       int64 // the end of this span
-}
-
 // note takes what is held now.
 func (n *recentPeak) note(now int64, held uint64, span int64) {
 	if now >= n.until {

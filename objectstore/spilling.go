@@ -5,24 +5,6 @@ import (
 	"mobula/wire"
 )
 
-// spilling writes cold objects to spill storage, and asks clients first to let go of what they no longer use.
-type spilling struct {
-	*step
-	clients   *clients
-	space     *space
-	progress  *progress
-	objects   *objects
-	spills    int
-	collected int64
-	spillAt   int64 // not before: clients are collecting
-}
-
-// spillJob is one write under way.
-type spillJob struct {
-	objs  []*object
-	bytes uint64
-}
-
 // spill starts writes until bytes more than before are on their way out, coldest first. With urgent it
 // writes what there is; else only what makes a file of its own.
 func (sl *spilling) spill(bytes uint64, urgent bool) {

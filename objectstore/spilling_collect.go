@@ -5,15 +5,6 @@ import (
 	"mobula/wire"
 )
 
-// lastCollect is what is tried before a demand ends with CodeStoreFull: what fills the fallback files may be
-// handles that no program can reach any more, which only a garbage collection lets go.
-type collectState struct {
-	asks int   // since a file was let go
-	at   int64 // of the last one
-	// ticket is that of the demand they were asked for last: it has waited long enough; those after it have not.
-	ticket uint64
-}
-
 // maxCollectRequests is how often clients are asked: one that has just collected takes no notice of the first.
 const maxCollectRequests = 2
 

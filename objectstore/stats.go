@@ -8,21 +8,6 @@ import (
 	"mobula/wire"
 )
 
-// Counters count what has happened since the store was opened, restarts of the core included.
-type Counters struct {
-	Since                         int64 // Unix nanoseconds
-	Creates, Sealed, TooLarge     uint64
-	Blocks, PackedValues          uint64
-	Spills, SpillErrors           uint64 // writes
-	SpilledObjects, SpilledBytes  uint64
-	Restores, RestoredBytes, Lost uint64
-	ReadAhead                     uint64 // of Restores, begun before anybody asked
-	Evictions                     uint64 // of copies: no write
-	Fallbacks, GaveUp, Collects   uint64
-	CopiesMade, CopiedBytes       uint64 // for readers of other jobs
-	Imports, ImportedBytes        uint64 // from other nodes
-}
-
 // Stats is the state of the store in bytes and objects. Held is exactly what is allocated:
 // Held = Sealed + Granted + Slack + Moving.
 type Stats struct {

@@ -1,22 +1,11 @@
 package objectstore
 
-import "time"
-
-// step is what every part has in common: the configuration, the time and output of the step under way, and what the shell has under way.
-type step struct {
-	cfg        Config
-	now        int64
-	out        []Effect
-	jobs       map[uint64]any // *demand, *spillJob, *reservation
-	job        uint64
-	note       uint64
-	epoch      uint64
-	recovering bool  // Drained is to come: no spill I/O before it
-	timer      int64 // armed for, 0: none
-	wake       int64 // earliest time wanted by this step
-	logged     map[string]int64
-	counts     Counters
-}
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
 
 func (s *step) emit(f Effect) { s.out = append(s.out, f) }
 
@@ -60,3 +49,7 @@ func (s *step) log(msg string, err error) {
 }
 
 func (s *step) after(d time.Duration) int64 { return s.now + int64(d) }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
+}
