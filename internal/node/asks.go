@@ -3,25 +3,9 @@ package node
 import (
 	"maps"
 	"slices"
-	"sync"
 
 	"mobula/internal/node/jobs"
 )
-
-// asks is who waits for an answer of the core of jobs. It outlives cores.
-type asks struct {
-	mu   sync.Mutex
-	last jobs.Ask               // guarded by mu
-	open map[jobs.Ask]*question // guarded by mu
-}
-
-// question is one ask.
-type question struct {
-	ev   jobs.Event
-	s    *session      // that is to be let in; nil: none is
-	done chan struct{} // closed behind err
-	err  error
-}
 
 // add makes an ask of the event that with gives for it.
 func (t *asks) add(s *session, with func(jobs.Ask) jobs.Event) *question {

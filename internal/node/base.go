@@ -1,36 +1,11 @@
 package node
 
 import (
-	"context"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 
-	"mobula/actors"
-	"mobula/internal/node/jobfile"
-	"mobula/internal/node/observe"
 	"mobula/internal/release"
-	"mobula/internal/steady"
 	"mobula/wire"
 )
-
-// base is what every part of a node runs with.
-type base struct {
-	cfg      Config // immutable but for the store's size, which is final once the store is open
-	dir      string
-	identity string // of all its lives; immutable
-	clock    steady.Clock
-	since    int64 // when it began; immutable
-	limited  *limited
-	obs      *observe.Observer
-	files    *jobfile.Dir
-	sys      *actors.System
-
-	life    context.Context // ends when Close has stopped the tree
-	end     context.CancelFunc
-	work    sync.WaitGroup // goroutines of sessions and cold requests
-	closing atomic.Bool    // Close has begun
-}
 
 // Name is the node's.
 func (b *base) Name() string { return b.cfg.Name }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 
 	"mobula/gcs"
 	gcsshell "mobula/gcs/shell"
@@ -15,21 +13,6 @@ import (
 	"mobula/internal/release"
 	"mobula/internal/state"
 )
-
-// control is the control plane as the node uses it. An embedded one starts when it is first asked for something, or where an earlier life of
-// the node has left its tables: its server has clocks of its own, and a node without named actors has no need of it. What is
-// asked before it is up waits. One that is elsewhere is joined before anything else of the node starts: it says which home the node has.
-type control struct {
-	*base
-	numbers *numbers
-
-	kept  bool      // an earlier life may have left names in its tables; immutable
-	once  sync.Once // of the start
-	begun atomic.Bool
-	ready chan struct{} // closed when g or err is set
-	g     *gcsshell.GCS
-	err   error
-}
 
 // elsewhere tells whether the control plane is not the node's own.
 func (c *control) elsewhere() bool { return len(c.cfg.GCS) > 0 }

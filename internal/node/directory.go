@@ -15,16 +15,6 @@ import (
 	"mobula/wire"
 )
 
-// directoryShell is the directory of actors as the node has it.
-type directoryShell struct {
-	*base
-	numbers *numbers
-	control *control
-	owners  *owners
-	jobs    *jobShell
-	ref     *actors.Ref[directory.Event]
-}
-
 // start adds the directory of actors to the tree, below nothing: it is there before the control plane, which starts when it is first
 // asked, and after the owners.
 func (d *directoryShell) start() (err error) {

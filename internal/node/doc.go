@@ -5,7 +5,7 @@
 // # Who owns what
 //
 // Node is assembled of parts, each a type with its own state that has what it uses: compose in node.go gives it to them, assemble starts them in order, and
-// Close ends them. The parts are shells and tables. What is to be decided of a job's life, and of who is let in, package jobs decides, and of a
+// Close ends them. parts.go has all of them with what each knows. The parts are shells and tables. What is to be decided of a job's life, and of who is let in, package jobs decides, and of a
 // client's end package member; what is asked about a node package inspect answers (requests.go, inspected.go); what it records of itself is package
 // observe's (observed.go).
 //

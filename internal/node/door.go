@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 	"time"
 
 	"mobula/internal/errs"
@@ -19,24 +18,6 @@ import (
 	"mobula/wire"
 	"mobula/wire/conn"
 )
-
-// door is the node's socket, and lets clients in.
-type door struct {
-	*base
-	secret   secret // immutable
-	sessions *sessions
-	members  *members
-	owners   *owners
-	jobs     *jobShell
-	programs *programs
-	locals   *locals
-	raylet   *rayletShell
-	store    *storeShell
-	router   *router
-
-	l  *conn.Listener
-	wg sync.WaitGroup
-}
 
 // listen opens the socket and serves it.
 func (d *door) listen() error {

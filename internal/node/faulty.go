@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"mobula/actors"
@@ -15,14 +14,6 @@ import (
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
-
-// injector does what a test's plan of faults says (package chaos). Without one nothing of it runs.
-type injector struct {
-	*base
-	router *router
-	delays context.Context // of injected delays: ends when Close begins
-	calm   context.CancelFunc
-}
 
 func (in *injector) address() string {
 	if in.cfg.Chaos == nil {
@@ -89,21 +80,6 @@ func (f failingSpiller) Write(items []spill.Item, done func([]spill.Location, er
 		err = d.Err
 	}
 	f.to.work.Go(func() { done(nil, err) }) // as a writer would, not in the store's step
-}
-
-// faulty does to one client's messages what the plan says.
-type faulty struct {
-	to *injector
-	s  *session
-
-	mu     sync.Mutex
-	queue  []wire.Msg  // guarded by mu: behind a message that is late, which is its first
-	timer  *time.Timer // guarded by mu: of that; nil: none is
-	closed bool        // guarded by mu
-
-	inMu sync.Mutex
-	in   []wire.Msg // guarded by inMu: of a client in this process, what is late or behind that
-	late bool       // guarded by inMu: something is
 }
 
 // ofSession are those of a client's messages.

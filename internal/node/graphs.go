@@ -11,16 +11,6 @@ import (
 	"mobula/internal/state"
 )
 
-// graphs is the task graphs that run, and the node's own functions.
-type graphs struct {
-	*base
-	raylet  *rayletShell
-	monitor *monitor
-
-	host   *runshell.Host                // immutable
-	system map[string]*registry.Function // the node's own functions; immutable
-}
-
 // open prepares the node to run task graphs, below the raylet.
 func (g *graphs) open() error {
 	g.host = &runshell.Host{

@@ -3,18 +3,10 @@ package node
 import (
 	"context"
 	"path/filepath"
-	"sync/atomic"
 
 	"mobula/internal/home"
 	"mobula/internal/ids"
 )
-
-// numbers is where the node gives out ids.
-type numbers struct {
-	*home.Home // nil until it is open
-	limited    *limited
-	epochs     atomic.Uint64 // of components that were built anew in this life
-}
 
 // open begins a life of the node's directory. reg is who gives the node its home.
 func (h *numbers) open(ctx context.Context, b *base, reg home.Register) (err error) {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"mobula/actors"
@@ -19,35 +17,6 @@ import (
 	"mobula/raylet/pool"
 	"mobula/wire"
 )
-
-// jobShell is the shell of the core of jobs. What it has outlives cores.
-type jobShell struct {
-	*base
-	numbers   *numbers
-	sessions  *sessions
-	members   *members
-	owners    *owners
-	programs  *programs
-	mapped    *memories
-	locals    *locals
-	control   *control
-	directory *directoryShell
-	store     *storeShell
-	raylet    *rayletShell
-	monitor   *monitor
-
-	ref     *actors.Ref[jobs.Event]
-	asks    asks
-	returns atomic.Int64 // of drivers, counted
-
-	mu      sync.Mutex
-	coming  map[ids.JobID]*ownerActor // guarded by mu: owners that the table is to have
-	in      map[ids.ClientID]*session // guarded by mu: let in, and not gone
-	started []pool.JobStarted         // guarded by mu: the jobs as the raylet was told
-	found   []jobs.Found              // guarded by mu: by the store, before settled
-	settled bool                      // guarded by mu: no job of an earlier life comes back any more
-	ended   map[ids.JobID]*ownerActor // of the component's goroutine: removed, and not yet cleaned up
-}
 
 // start adds the core of jobs to the tree. Everything that knows of a job comes after it, and ends before.
 func (j *jobShell) start() (err error) {

@@ -1,20 +1,8 @@
 package node
 
 import (
-	"log/slog"
-	"sync"
 	"time"
 )
-
-// limited logs each message at most once in every, and says how often it was left out.
-type limited struct {
-	log   *slog.Logger
-	every time.Duration
-
-	mu   sync.Mutex
-	last map[string]time.Time // guarded by mu
-	left map[string]int       // guarded by mu
-}
 
 func (l *limited) warn(msg string, args ...any) {
 	l.mu.Lock()

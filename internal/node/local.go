@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"sync"
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
@@ -16,7 +15,6 @@ import (
 	"mobula/raylet/pool"
 	"mobula/telemetry"
 	"mobula/wire"
-	"mobula/wire/conn"
 	"mobula/worker"
 )
 
@@ -36,24 +34,6 @@ func (p *localPort) SendTurn(msgs ...wire.Msg) (turn func(), err error) {
 func (p *localPort) Close() error {
 	p.l.members.leave(p.s, errs.New(errs.CodeShutdown, "the client was closed"))
 	return nil
-}
-
-// locals is the clients in this process: drivers, and the executors of jobs.
-type locals struct {
-	*base
-	faults   *injector
-	sessions *sessions
-	members  *members
-	router   *router
-	jobs     *jobShell
-	programs *programs
-	mapped   *memories
-	graphs   *graphs
-	lender   conn.Lender // of the workers' connections, to drivers in this process
-
-	mu      sync.Mutex
-	running map[ids.JobID][]closer // guarded by mu: executors and their clients; nil: Close has begun
-	stuck   error                  // guarded by mu: what would not end
 }
 
 type closer interface {

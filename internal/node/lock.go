@@ -115,13 +115,6 @@ func taken(dir string, pid int) error {
 // ownNames is all that a node makes in its directory.
 var ownNames = []string{SocketName, "gcs", "owner", "jobs", jobfile.LostName, "logs", "events", "spill"}
 
-// place is a directory that the node has.
-type place struct {
-	dir  string
-	lock *os.File     // by which it is ours; nil: it is not
-	tidy func() error // removes from it what is not to stay; nil: all is
-}
-
 // claim takes a directory: the one that the node is told, or a fresh one.
 func (p *place) claim(cfg Config) (err error) {
 	if cfg.Dir == "" {

@@ -15,16 +15,6 @@ import (
 	"mobula/wire"
 )
 
-// members is the shells of clients. A client has a component of its own in the tree, driver/N or worker/N, from when it joins
-// until everybody who knew it has been told that it is gone.
-type members struct {
-	*base
-	sessions *sessions
-	jobs     *jobShell
-	drivers  actors.Sup
-	raylet   *rayletShell
-}
-
 // open adds the drivers' supervisor to the tree.
 func (m *members) open() (err error) {
 	m.drivers, err = actors.Supervisor(m.sys, "drivers", "drivers", actors.Policy{MaxRestarts: 10, Window: time.Minute})

@@ -11,15 +11,6 @@ import (
 	"mobula/wire"
 )
 
-// memories are what the clients in this process see of the store: for each job its file, and the fallback files that were announced to it.
-type memories struct {
-	segment func(ids.JobID) (*segment.Segment, error)
-
-	mu     sync.Mutex
-	jobs   map[ids.JobID]*memory // guarded by mu
-	closed bool                  // guarded by mu
-}
-
 // memory is a job's, mapped when it is first used: most jobs use none in this process.
 type memory struct {
 	of  *memories

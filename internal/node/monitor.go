@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"mobula/actors"
@@ -18,19 +17,6 @@ import (
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
 )
-
-// monitor is the memory monitor as the node has it.
-type monitor struct {
-	*base
-	sessions *sessions
-	owners   *owners
-	raylet   *rayletShell
-	store    *storeShell
-
-	ref    *actors.Ref[memmon.Event]
-	now    chan struct{} // one token: memory is sampled at once
-	heaped atomic.Int64  // bytes of the processes' heaps, lately; counted where there is a memory limit
-}
 
 // start adds the memory monitor to the tree, and the goroutine that samples for it.
 func (m *monitor) start() error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
 
 	"mobula/actors"
 	"mobula/gcs/directory"
@@ -20,29 +19,6 @@ import (
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
-
-// ownerActor is the shell of one job's owner: it keeps the log, which outlives the core.
-type ownerActor struct {
-	of  *owners
-	job ids.JobID
-	ref *actors.Ref[owner.Event]
-	log *oplog.Log
-
-	shown *inspect.Owner // as inspection sees it; immutable
-
-	here   bool        // its driver is in this process; immutable once the core of jobs knows it
-	waits  atomic.Bool // of a job of before the node's restart: until the core of jobs lets it go on
-	alone  atomic.Bool // of such a job: its driver is gone, or has not come in time
-	orphan atomic.Bool // of such a job: it went on without its driver
-
-	// Of the actor's goroutine.
-	dirty    []*session
-	cancel   func() // of the core's timer
-	core     *owner.Core
-	hand     owner.Event      // stepped last
-	poisoned []owner.Poisoned // dropped for all cores to come
-	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none
-}
 
 // build makes the core: new for a new job, else from the log, and then every client is
 // asked what it holds.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"mobula/actors"
@@ -13,21 +12,6 @@ import (
 	"mobula/raylet/oplog"
 	"mobula/raylet/owner"
 )
-
-// owners is the table of the jobs' owners: who has a message for one finds it here, beside the core of jobs, which has owners put in and removed.
-type owners struct {
-	*base
-	numbers   *numbers
-	sessions  *sessions
-	router    *router
-	store     *storeShell
-	raylet    *rayletShell
-	directory *directoryShell
-	jobs      *jobShell
-
-	mu    sync.RWMutex
-	byJob map[ids.JobID]*ownerActor // guarded by mu
-}
 
 func (t *owners) get(job ids.JobID) *ownerActor {
 	t.mu.RLock()

@@ -3,7 +3,6 @@ package node
 import (
 	"os"
 	"slices"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -14,19 +13,6 @@ import (
 	"mobula/raylet/pool/proc"
 	"mobula/wire"
 )
-
-// program is what a job's workers run: the driver's executable, held open so that it
-// stays the same when its file is replaced, or what the driver said; and of further languages what it said.
-type program struct {
-	exe       *os.File // nil: the node's own
-	args      []string
-	said      *wire.Program  // of the driver's own language; nil: exe
-	others    []wire.Program // of further languages
-	functions []wire.FuncInfo
-	namespace string   // of actor names, for whom names none
-	environ   []string // of the driver: its workers have it too
-	local     bool     // the driver is in this process, and so is its environment
-}
 
 // hold opens the driver's executable, unless it said what runs instead.
 func (p *program) hold(path string) error {
@@ -91,12 +77,6 @@ func checkPrograms(own *wire.Program, others []wire.Program) error {
 		known[p.Language] = true
 	}
 	return nil
-}
-
-// programs is what the workers of each job run.
-type programs struct {
-	mu    sync.Mutex
-	byJob map[ids.JobID]program // guarded by mu
 }
 
 func (t *programs) set(job ids.JobID, p program) {

@@ -21,22 +21,6 @@ import (
 	"mobula/wire"
 )
 
-// rayletShell is the raylet as the node has it: scheduler and pool, the launcher of worker processes, and the place in the tree of all that is below.
-type rayletShell struct {
-	*base
-	faults   *injector
-	numbers  *numbers
-	sessions *sessions
-	owners   *owners
-	jobs     *jobShell
-	programs *programs
-	monitor  *monitor
-
-	sup   actors.Sup
-	ref   *actors.Ref[raylet.Event]
-	procs *proc.Launcher
-}
-
 // open adds the supervisor of what belongs to the raylet to the tree: beside scheduler and pool the memory monitor, the owners, task graphs, and the
 // components of the workers.
 func (r *rayletShell) open() (err error) {

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -24,19 +22,6 @@ const (
 	maxColdWaiting = 2 * wire.RequestsAtOnce // of one client, unanswered
 	coldTimeout    = time.Minute
 )
-
-// requests are the cold ones under way.
-type requests struct {
-	*base
-	control *control
-	graphs  *graphs
-	inspect *inspect.Inspector
-
-	running chan struct{} // tokens of those that run at once
-	stop    atomic.Pointer[chan struct{}]
-
-	mu sync.Mutex // of closing what stop points to
-}
 
 // handlers answer cold requests: a body in, a reply out, both CBOR.
 var handlers = map[string]func(*requests, context.Context, []byte) (any, error){

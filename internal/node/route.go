@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync/atomic"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -15,19 +14,6 @@ import (
 	"mobula/raylet/pool"
 	"mobula/wire"
 )
-
-// router passes on what clients and owners say. It reads tables and decides nothing but whom a message is for.
-type router struct {
-	*base
-	numbers   *numbers
-	owners    *owners
-	store     *storeShell
-	raylet    *rayletShell
-	jobs      *jobShell
-	members   *members
-	requests  *requests
-	crossings atomic.Uint64 // of references, from job to job
-}
 
 // route passes a client's batch on, in order for each who gets part of it. It reports
 // backpressure by waiting, and ctx's end. It keeps msgs if own, and then, if they are few

@@ -4,42 +4,15 @@ import (
 	"context"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 
-	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
-	"mobula/internal/node/member"
 	"mobula/internal/node/outlet"
 	"mobula/raylet/owner"
 	"mobula/wire"
 )
-
-// session is one client as the node knows it.
-type session struct {
-	id     ids.ClientID
-	role   wire.Role
-	job    ids.JobID
-	pid    int32
-	root   ids.TaskID
-	nth    int                       // the number of the return that began it, 0: none; immutable
-	ref    *actors.Ref[member.Event] // its component; nil for a tool
-	system bool                      // it runs the node's own functions; immutable
-	parted atomic.Bool               // it has said goodbye: only what it gives back is heard
-	done   context.Context           // ends when nothing of the client's is read any more
-	finish context.CancelFunc        // of done
-	outlet.Outlet
-	faults *faulty                    // a test's; nil: none. Immutable
-	cold   atomic.Int32               // requests without an answer
-	left   atomic.Pointer[errs.Error] // why the session ended; nil: it has not
-
-	mu   sync.Mutex
-	met  []ids.JobID          // guarded by mu: whose owners know the client, as the core of jobs says
-	asks map[uint64]ids.JobID // guarded by mu: by epoch
-}
 
 func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *session {
 	s := &session{id: id, role: role, job: job, pid: pid, root: ids.RootTask(job, uint64(id))}
@@ -112,15 +85,6 @@ func (s *session) leave(why *errs.Error) bool {
 func (s *session) hasLeft() bool { return s.why() != nil }
 
 func (s *session) why() *errs.Error { return s.left.Load() }
-
-// sessions is the table of all clients.
-type sessions struct {
-	numbers *numbers
-	faults  *injector
-
-	mu   sync.RWMutex
-	byID map[ids.ClientID]*session // guarded by mu
-}
 
 // begin makes the session of a new client.
 func (t *sessions) begin(role wire.Role, job ids.JobID, pid int32) (*session, error) {

@@ -22,20 +22,6 @@ import (
 	"mobula/wire"
 )
 
-// storeShell is the object store and its spillers, as the node has them.
-type storeShell struct {
-	*base
-	faults   *injector
-	sessions *sessions
-	owners   *owners
-	jobs     *jobShell
-
-	shm     *storeshell.Memory
-	asked   uint64 // bytes that the store was to have; immutable once it runs
-	spiller *spillshell.Spiller
-	actor   *storeshell.Store
-}
-
 func (st *storeShell) deliver(ev objectstore.Event) { st.actor.Deliver(ev) }
 
 // segment is a job's file of shared memory.

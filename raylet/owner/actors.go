@@ -1,80 +1,18 @@
 package owner
 
 import (
+	"maps"
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/object"
-	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
-
-// actors is the life of actors: named, made, restarted, stopped, watched; and where those of other jobs are.
-type actors struct {
-	*step
-	journal          *journal
-	tasks            *tasks
-	objects          *objects
-	clients          *clients
-	leases           *leases
-	calls            *calls
-	up               actorsUp
-	byID             map[ids.ActorID]*actorRec
-	movedActor       []*actorRec
-	escalated        []escalation
-	lastDetachedDied bool // a detached actor has died, and there is no driver
-}
-
-func newActors(s *step, j *journal, ts *tasks, os *objects, cs *clients, ls *leases, cc *calls, up actorsUp) *actors {
-	return &actors{step: s, journal: j, tasks: ts, objects: os, clients: cs, leases: ls, calls: cc, up: up, byID: make(map[ids.ActorID]*actorRec)}
-}
-
-// actorsUp is the life of the task that creates an actor.
-type actorsUp interface {
-	await(t *taskRec)
-	requeue(t *taskRec, front bool)
-	withdraw(t *taskRec)
-	fail(t *taskRec, err *errs.Error)
-	afterEnd(t *taskRec)
-	reap(t *taskRec)
-}
-
-// actorRec is one actor: of this job, with the task that creates it, or of another job,
-// to which only calls are made from here.
-type actorRec struct {
-	id        ids.ActorID
-	rec       *taskRec          // its creation; nil: another job's
-	opts      *wire.TaskOptions // of its creation; nil while another job's is being located
-	state     actor.State
-	alias     *actorRec // state Alias: the actor that has the name
-	lease     *leaseRec // while alive
-	callers   map[ids.TaskID]*callerRec
-	last      *callerRec
-	parent    ids.ActorID     // where it escalates: the actor that has created it
-	hurt      *errs.Error     // the failure of a child while its constructor ran; the log has it
-	uncharged bool            // its last restart
-	queue     taskList        // calls whose turn it is, in the order they are pushed
-	pending   int             // calls that have not ended
-	restarts  int32           // that were charged
-	resets    int32           // restarts that were not: another brought its process down
-	streak    int             // restarts in a row, for their back-off
-	upAt      int64           // when it was last made, Unix ns; 0: it is not up
-	lostLease ids.LeaseID     // of its last instance
-	inquiry   *culpritInquiry // nil: nobody asks who is to be charged for its last death
-	dirty     bool
-	forgot    bool // some of its callers
-	claimed   bool // its name is registered
-	doubt     bool // another job's, and calls for it may have run that a lost core had pushed
-	cause     *errs.Error
-	stop      *errs.Error // why it is to end after its calls; nil: it is not
-	closing   *timer      // of its close hook, while it is Stopping
-	watchers  []watcher
-	moved     bool          // in this step, and its watchers are to hear
-	logged    *record.Actor // what the log of a rebuilt core says
-}
 
 // afterEnd tells whether nothing more will happen to the actor.
 func (a *actorRec) ended() bool { return a.state == actor.Dead || a.state == actor.Alias }
@@ -100,11 +38,6 @@ func (as *actors) moveActor(a *actorRec, ev actor.Event) {
 		a.moved = true
 		as.movedActor = append(as.movedActor, a)
 	}
-}
-
-// newActor makes the record of the actor that a task creates.
-func newActor(t *taskRec) *actorRec {
-	return &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
 }
 
 // acceptActorTask takes a creation or a call. It is false when the task has ended.
@@ -316,4 +249,8 @@ func (as *actors) actorDied(a *actorRec, err *errs.Error) *errs.Error {
 	e := &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: wrappedCause(err)}
 	e.Msg = "actor " + a.id.String() + " (" + a.opts.Func + ") lost its process after " + itoa(a.restarts) + " of " + itoa(a.opts.MaxRestarts) + " restarts: " + err.Error()
 	return e
+}
+
+func (as *actors) actorIDs() []ids.ActorID {
+	return slices.SortedFunc(maps.Keys(as.byID), func(a, b ids.ActorID) int { return slices.Compare(a[:], b[:]) })
 }

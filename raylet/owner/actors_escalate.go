@@ -11,13 +11,6 @@ import (
 // the death of its process without a restart left. The parent is in the log with the submission: the call that has created the child is soon
 // forgotten.
 
-// escalation is a failure that a parent is to be charged with. It waits for the end of what the step is at: parent and
-// child may have died together.
-type escalation struct {
-	to  ids.ActorID
-	err *errs.Error
-}
-
 // actorOf gives the actor of this job whose call or constructor a task is; zero: there is none.
 func actorOf(t *taskRec) ids.ActorID {
 	if t == nil || t.actor == nil || t.actor.rec == nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
 	"mobula/wire"
 )
@@ -28,12 +27,6 @@ func (as *actors) watchActor(cl *clientRec, m *wire.WatchActor) {
 		a.watchers = append(a.watchers, w)
 	}
 	as.tellWatcher(a, w)
-}
-
-// watcher is a client that watches an actor, and the id that it has of it: an alias' own, maybe.
-type watcher struct {
-	client *clientRec
-	as     ids.ActorID
 }
 
 // flushNews tells the watchers of every actor that moved in this step where it stands now. Of a dead one there is nothing more to

@@ -10,42 +10,6 @@ import (
 	"mobula/raylet/owner/task"
 )
 
-// calls is the calls of actors: their order, one caller to one actor, and where they wait.
-type calls struct {
-	*step
-	tasks      *tasks
-	objects    *objects
-	memory     *memory
-	leases     *leases
-	up         callsUp
-	dirtyActor []*actorRec
-}
-
-// callsUp is the actors that are called, and the life of a call's task.
-type callsUp interface {
-	actorFor(id ids.ActorID) *actorRec
-	maybeForgetForeign(a *actorRec)
-	maybeStop(a *actorRec)
-	setCause(a *actorRec, cause, hurt *errs.Error)
-	charge(t *taskRec) bool
-	requeue(t *taskRec, front bool)
-	withdraw(t *taskRec)
-	end(t *taskRec, ev task.Event, err *errs.Error)
-	fail(t *taskRec, err *errs.Error)
-	reap(t *taskRec)
-}
-
-// callerRec keeps the calls of one caller to one actor in order: a call whose arguments
-// are not there yet, or whose predecessor has not come, holds up those after it.
-type callerRec struct {
-	id    ids.TaskID
-	actor *actorRec
-	next  uint64              // the sequence number whose turn it is
-	wait  taskList            // by sequence number
-	gap   *timer              // runs while the first of wait is not next
-	ended map[uint64]struct{} // numbers behind next whose calls have ended without a turn
-}
-
 // advancePast goes on behind a number, and behind those after it that are not waited for.
 func (cr *callerRec) advancePast(seq uint64) {
 	cr.next = max(cr.next, seq+1)
@@ -405,20 +369,6 @@ func (cc *calls) unavailable(a *actorRec) *errs.Error {
 		e.Msg += ": " + a.cause.Error()
 	}
 	return e
-}
-
-// wrappedCause gives what the error of a dead actor wraps: what its program did, or what it was ended for. That its process or a
-// connection is gone the message tells: ErrWorkerCrashed is of tasks, and what is lost or unavailable may come back.
-func wrappedCause(err *errs.Error) []*errs.Error {
-	switch err.Code {
-	case errs.CodeWorkerCrashed, errs.CodeDisconnected, errs.CodeActorUnavailable, errs.CodeUnknown:
-		var out []*errs.Error
-		for _, c := range err.Cause {
-			out = append(out, wrappedCause(c)...)
-		}
-		return out
-	}
-	return []*errs.Error{err}
 }
 
 // callerGone lets nothing wait for a call that a client would have sent, and tells it no more of actors.

@@ -6,17 +6,6 @@ import (
 	"mobula/wire"
 )
 
-// clients is the drivers and workers of the job, and the credit that they have for what they send.
-type clients struct {
-	*step
-	byID       map[ids.ClientID]*clientRec
-	lastClient *clientRec
-	drivers    int
-	creditors  []*clientRec
-}
-
-func newClients(s *step) *clients { return &clients{step: s, byID: make(map[ids.ClientID]*clientRec)} }
-
 func (cs *clients) client(id ids.ClientID) *clientRec {
 	if cl := cs.lastClient; cl != nil && cl.id == id {
 		return cl

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
@@ -13,19 +12,6 @@ import (
 // A worker's death is told twice: the end of its connection, after the last message it
 // sent, and the revoked leases with the reason. What ran on it is settled when both are in,
 // so that what it had done is not done again and the reason is the right one.
-
-// deaths decides what becomes of what ran in a worker's process that died, and who is charged for it.
-type deaths struct {
-	*step
-	journal *journal
-	tasks   *tasks
-	clients *clients
-	memory  *memory
-	leases  *leases
-	calls   *calls
-	actors  *actors
-	life    *life
-}
 
 // revoked says that a lease is over because its worker is.
 func (ds *deaths) revoked(m sched.Revoked) {
@@ -231,19 +217,6 @@ func (ds *deaths) suspect(ts []*taskRec) {
 			ds.life.inProcess(t, "suspects of death "+utoa(uint32(ds.stats.WorkersLost))+"/"+itoa(int32(i%maxApart)))
 		}
 	}
-}
-
-// deadActor is an actor of a process that died.
-type deadActor struct {
-	a     *actorRec
-	lease ids.LeaseID
-	calls []*taskRec // that were on it and had not ended
-	ran   bool       // one of them, or one of another job, was not waiting for something
-}
-
-// ranCalls tells whether a call of an actor may have run code.
-func (l *leaseRec) ranCalls() bool {
-	return l.otherJobsCalls || l.lane.contains(func(t *taskRec) bool { return alive(t) && t.state != task.RunningInGet })
 }
 
 // alive tells whether a task on a lane has not ended.

@@ -22,12 +22,6 @@ func (ds *deaths) askOtherJobs(dead []deadActor) {
 	ds.timers.add(ds.now+int64(ds.cfg.InquiryTimeout), timer{kind: timerInquiry, inquiry: q})
 }
 
-// inquiry waits for the word of other jobs about a death for which nobody is known to be charged.
-type culpritInquiry struct {
-	of       []*actorRec
-	suspects []*actorRec
-}
-
 // callsLost is another job's word that an actor which died had calls of its own.
 func (ds *deaths) callsLost(m CallsLost) {
 	a := ds.actors.byID[m.Actor]

@@ -14,6 +14,7 @@
 // highest: step (what every part has in common), journal (what goes into the log), tasks (the table), objects (references and values), clients,
 // gets, promises, values (puts, seals, results), memory (the budget, arguments), leases (and classes), streams, lineage, calls, actors, life (of a task),
 // deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
+// parts.go has all of them with what each knows, records.go and records_actors.go what they keep.
 //
 // A task's way: route.go takes a client's messages apart; Submit (life_submit.go, life.go) counts the objects it uses (objects_refs.go) and
 // waits for those that are not resolved (life_args.go); ready, it queues in its class (leases_class.go); at the end of the step (step_end.go)

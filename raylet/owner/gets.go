@@ -1,29 +1,11 @@
 package owner
 
 import (
-	"slices"
-
-	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
 	"mobula/wire"
 )
-
-// gets answers clients that ask for objects, no faster than they read.
-type gets struct {
-	*step
-	objects      *objects
-	clients      *clients
-	up           getsUp
-	resolvedFree []wire.Resolved
-}
-
-// getsUp makes again what is asked for and gone.
-type getsUp interface {
-	remake(o *objRec) bool
-	cannotRemake(o *objRec) *errs.Error
-}
 
 // get subscribes a client to an object; one Resolved answers.
 func (gs *gets) get(cl *clientRec, id ids.ObjectID, fetch bool) {
@@ -55,23 +37,6 @@ func (gs *gets) waitGet(cl *clientRec, o *objRec, fetch bool) {
 	}
 	w := gs.objects.waitsOf(o)
 	w.gets = append(w.gets, getWait{cl, fetch})
-}
-
-// takeGet takes the get of the first holder back, and is false if it has none.
-func (o *objRec) takeGet() (fetch, ok bool) {
-	fetch, ok = o.flags&objGetFetch != 0, o.flags&objGet != 0
-	o.flags &^= objGet | objGetFetch
-	return fetch, ok
-}
-
-// ungetAll takes a client's gets of an object back.
-func (o *objRec) ungetAll(cl *clientRec) {
-	if o.holder == cl {
-		o.takeGet()
-	}
-	if o.waits != nil {
-		o.waits.gets = slices.DeleteFunc(o.waits.gets, func(g getWait) bool { return g.client == cl })
-	}
 }
 
 // answer tells a client of a resolved object. A stored one that is to be fetched goes by way

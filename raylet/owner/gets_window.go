@@ -13,17 +13,6 @@ import (
 // messageCost is what a message costs beside its value.
 const messageCost = 128
 
-// sendWindow is what concerns a client's answers.
-type sendWindow struct {
-	bytes int64                           // sent, and not known to be on their way
-	fresh int64                           // of these, of which no Receipt was asked yet
-	later map[ids.ObjectID]deferredAnswer // put off
-	queue queue.Queue[ids.ObjectID]       // of later, in order; one that is not there any more was withdrawn
-}
-
-// deferredAnswer counts what was put off.
-type deferredAnswer struct{ plain, fetch int32 }
-
 // takeWindow counts a value that is sent to a client, and is false if it has to wait.
 func (gs *gets) takeWindow(cl *clientRec, o *objRec, fetch bool) bool {
 	u := &cl.window

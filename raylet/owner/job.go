@@ -5,30 +5,10 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
-	"mobula/internal/queue"
 	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/sched"
 )
-
-// job is the job as a whole: its drivers come and go, and what they leave behind is ended.
-type job struct {
-	*step
-	journal  *journal
-	tasks    *tasks
-	objects  *objects
-	clients  *clients
-	gets     *gets
-	leases   *leases
-	streams  *streams
-	actors   *actors
-	life     *life
-	deaths   *deaths
-	told     bool // JobEnded is out
-	sweeps   queue.Queue[*sweep]
-	sweeping *timer // of the next slice
-	sweepBuf []*objRec
-}
 
 // endJob ends what the last driver leaves behind: its tasks and actors, all but detached
 // actors and what those have under way. When nothing is left, JobEnded says so.

@@ -10,13 +10,6 @@ import (
 
 const sweepPart = 2048 // records a slice: about a millisecond
 
-// sweep takes the handles of a client that is gone, or cancels the tasks that a job's last driver
-// has left.
-type sweep struct {
-	client      *clientRec // nil: tasks are cancelled
-	tasks, puts cursor     // puts are not looked at for a cancel
-}
-
 func (jb *job) startSweep(cl *clientRec) {
 	jb.sweeps.Push(&sweep{client: cl})
 	jb.sweepSlice()

@@ -11,33 +11,6 @@ import (
 
 // What goes into the log. Each record is emitted before the effects that it allows.
 
-// journal writes the owner's log: it numbers the records, keeps where each went, and says which are not needed any more.
-type journal struct {
-	*step
-	logs       []LogRecord
-	logbuf     []byte
-	forgot     []ids.ObjectID
-	cookies    []*uint64
-	records    uint64                       // numbers given out
-	optNo      map[*wire.TaskOptions]uint32 // options in the log
-	optKeys    map[string]uint32
-	optByNo    map[uint32]*wire.TaskOptions
-	optCookies map[uint32]*uint64
-	optLast    *wire.TaskOptions
-	optLNo     uint32
-	keyBuf     []byte
-	putCookies map[ids.ObjectID][]*uint64 // of further records about puts
-	deadLog    []*uint64                  // what a rebuilt core found in the log and has no use for
-	tombs      []*uint64                  // of forget records, oldest first
-	fetches    map[uint64]*fetch
-	token      uint64
-}
-
-func newJournal(s *step) *journal {
-	return &journal{step: s, optNo: make(map[*wire.TaskOptions]uint32), optKeys: make(map[string]uint32), optByNo: make(map[uint32]*wire.TaskOptions),
-		optCookies: make(map[uint32]*uint64), putCookies: make(map[ids.ObjectID][]*uint64), fetches: make(map[uint64]*fetch)}
-}
-
 const maxOptions = 4096 // distinct options that the log knows by number; others stand in each submission
 
 // optionsNo gives the number of options in the log, telling it of new ones; 0: they are to

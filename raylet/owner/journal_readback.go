@@ -54,13 +54,6 @@ func findResult(ev Fetched, id ids.ObjectID) (*wire.Result, *errs.Error) {
 	return res, nil
 }
 
-// fetch is a record being read back from the log.
-type fetch struct {
-	task *taskRec
-	obj  *objRec
-	left []*uint64 // where an object's value may be as well: it may have been made more than once, and elsewhere each time
-}
-
 func (j *journal) askLog(cookie uint64, f *fetch) {
 	j.token++
 	j.fetches[j.token] = f

@@ -11,38 +11,6 @@ import (
 	"mobula/wire"
 )
 
-// leases is the scheduling classes and their leases: which task is pushed over which, how many more leases are wanted, which go back.
-type leases struct {
-	*step
-	tasks      *tasks
-	clients    *clients
-	promises   *promises
-	memory     *memory
-	up         leasesUp
-	byID       map[ids.LeaseID]*leaseRec
-	pastLeases map[ids.LeaseID]struct{} // that ended, of a rebuilt core
-	lastLease  *leaseRec
-	classes    classTable
-	wanting    int // classes that wait for leases
-	keyBuf     []byte
-	dirtyClass []*classRec
-	dirtyLease []*leaseRec
-}
-
-func newLeases(s *step, ts *tasks, cs *clients, ps *promises, ms *memory, up leasesUp) *leases {
-	return &leases{step: s, tasks: ts, clients: cs, promises: ps, memory: ms, up: up, byID: make(map[ids.LeaseID]*leaseRec), classes: newClassTable()}
-}
-
-// leasesUp is what happens to the tasks of a lease, and to the actor that has one.
-type leasesUp interface {
-	touchActor(a *actorRec)
-	waitsFor(t *taskRec, m *wire.Blocked)
-	cancelling() bool
-	fail(t *taskRec, err *errs.Error)
-	unpush(t *taskRec)
-	requeue(t *taskRec, front bool)
-}
-
 // moveLease takes a lease along its table, or is false where the table has no such move.
 func (ls *leases) moveLease(l *leaseRec, ev lease.Event) bool {
 	to, ok := lease.Next(l.state, ev)

@@ -9,24 +9,6 @@ import (
 	"mobula/wire"
 )
 
-// life is the life of a task: submitted, waiting for its arguments, queued, run, tried again, cancelled, ended. It is above all parts that a task
-// goes through, which ask for what it does by an interface of their own.
-type life struct {
-	*step
-	journal  *journal
-	tasks    *tasks
-	objects  *objects
-	clients  *clients
-	promises *promises
-	values   *values
-	memory   *memory
-	leases   *leases
-	streams  *streams
-	lineage  *lineage
-	calls    *calls
-	actors   *actors
-}
-
 // accept starts the life of a task whose record is new, at its submission or when the log
 // is read: it takes its references and looks at its arguments. parent has submitted it; nil: it is not known any more.
 func (lf *life) accept(t, parent *taskRec) {
@@ -184,4 +166,11 @@ func (lf *life) reap(t *taskRec) {
 		lf.tasks.streamCount--
 		t.x.stream.eachItem(lf.journal.freeCookie)
 	}
+}
+
+// reach brings a task that waits to where a worker has it.
+func (lf *life) reach(t *taskRec) {
+	t.unlist()
+	t.gen++ // what it waited for does not matter any more
+	lf.tasks.setState(t, task.Submitted)
 }

@@ -1,8 +1,6 @@
 package owner
 
 import (
-	"strconv"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
@@ -107,13 +105,6 @@ func (lf *life) abandon(t *taskRec) {
 	}
 }
 
-func (t *taskRec) deadlineAt() int64 {
-	if t.spec == nil {
-		return 0
-	}
-	return t.spec.Deadline
-}
-
 // deadline fails a task that ran past its deadline. What runs is told, and has a grace to
 // end before its lane is given up.
 func (lf *life) deadline(t *taskRec) {
@@ -174,7 +165,3 @@ func (lf *life) graceExpired(t *taskRec) {
 		lf.reap(t)
 	}
 }
-
-func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
-
-func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }

@@ -165,13 +165,6 @@ func (lf *life) finish(t *taskRec, d *wire.Done) {
 	lf.afterEnd(t)
 }
 
-func errorResult(err *errs.Error) *wire.Result {
-	if err == nil {
-		err = errs.New(errs.CodeUnknown, "it failed, and no reason was given")
-	}
-	return &wire.Result{Kind: wire.ResultError, Err: err}
-}
-
 // findTaskOfDone finds the task of a Done that came while leases are not known yet.
 func (lf *life) findTaskOfDone(d *wire.Done) *taskRec {
 	t := lf.tasks.task(d.Task)

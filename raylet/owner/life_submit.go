@@ -10,9 +10,6 @@ import (
 	"mobula/wire"
 )
 
-// maxReturns bounds the returns of one task, and the items of a stream; fewReturns may be announced whatever the budget is.
-const maxReturns, fewReturns = 1 << 20, 1 << 10
-
 // returnCost is the bytes of the record of a further return, which is there from when it is announced.
 const returnCost = int64(unsafe.Sizeof(objRec{}))
 

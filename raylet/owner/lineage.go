@@ -9,29 +9,6 @@ import (
 	"mobula/wire"
 )
 
-// lineage keeps the specs of tasks that have ended, within a bound, and makes lost or dropped objects again by them.
-type lineage struct {
-	*step
-	tasks   *tasks
-	objects *objects
-	clients *clients
-	gets    *gets
-	memory  *memory
-	leases  *leases
-	streams *streams
-	up      lineageUp
-	kept    taskList // tasks that ended and could run again, oldest first
-	bytes   int64
-}
-
-// lineageUp charges the task that is to run again.
-type lineageUp interface {
-	charge(t *taskRec) bool
-	chargeLoss(t *taskRec) bool
-	requeue(t *taskRec, front bool)
-	borrowedLost(o *objRec, m objectstore.Lost)
-}
-
 // keepLineage decides, when a task has ended, whether its spec is kept to make its results
 // again. Only what lies in the store can be lost: values inside messages are in the log.
 // The objects the spec uses are then kept by lineage only: their values may go, what makes

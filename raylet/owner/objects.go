@@ -8,39 +8,6 @@ import (
 	"mobula/wire"
 )
 
-// objects is what the owner knows of objects: their states, who refers to them, and what is freed when nobody does. Those of other jobs
-// that something here refers to are among them.
-type objects struct {
-	*step
-	journal      *journal
-	tasks        *tasks
-	up           objectsUp
-	puts         table                    // of Put
-	placeholders map[ids.ObjectID]*objRec // referred to and unknown
-	budget       budget
-	transfers    map[uint64]refTransfer       // references on their way to other jobs
-	dropped      map[ids.ObjectID]*errs.Error // see poisoned
-	silent       map[ids.JobID]struct{}       // whose owners are to tell a rebuilt core what they have
-	recountQueue []*objRec                    // that lost a reference
-	frees        []ids.ObjectID
-	waitsFree    []*waits
-}
-
-func newObjects(s *step, j *journal, ts *tasks, up objectsUp) *objects {
-	return &objects{step: s, journal: j, tasks: ts, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[uint64]refTransfer),
-		dropped: make(map[ids.ObjectID]*errs.Error), silent: make(map[ids.JobID]struct{})}
-}
-
-// objectsUp is what follows from what happens to an object.
-type objectsUp interface {
-	answer(cl *clientRec, o *objRec, fetch bool)
-	waitGet(cl *clientRec, o *objRec, fetch bool)
-	maybeUnneeded(o *objRec)
-	taken(o *objRec)
-	lastHandleReleased(a *actorRec)
-	reap(t *taskRec)
-}
-
 // object finds an object, or nil.
 func (os *objects) object(id ids.ObjectID) *objRec {
 	if id.Index&ids.PutBit != 0 {

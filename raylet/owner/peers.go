@@ -17,17 +17,6 @@ import (
 // A reference that goes from one job to another is on its way as long as nobody there has told: whoever passes it on has its owner hold
 // it with Passing, and has the owner that gets it answer with Arrived once it holds it itself.
 
-// peers is the owners of other jobs: clients of this one for its objects, and the ones to ask for theirs.
-type peers struct {
-	*step
-	objects *objects
-	clients *clients
-	up      peersUp
-}
-
-// peersUp ends a client.
-type peersUp interface{ clientGone(ev ClientGone) }
-
 // FromOwner is a message of the owner of another job.
 //
 // About objects of this job: *wire.AddRef, *wire.Release, *wire.Get and *wire.Holdings; *wire.Cancel of a task of this job.
@@ -58,12 +47,6 @@ type JobGone struct{}
 // Unreachable refuses what was said to the owner of a job that this node does not reach, whether it lives or not: nobody waits for it, and
 // who wants an object of it gets Err.
 type Unreachable struct{ Err *errs.Error }
-
-// refTransfer is what is held for references that are on their way.
-type refTransfer struct {
-	to   ids.JobID
-	refs []ids.ObjectID
-}
 
 // peerClient is the owner of another job as a client of this one. No session has such an id.
 func peerClient(job ids.JobID) ids.ClientID { return 1<<63 | ids.ClientID(job) }

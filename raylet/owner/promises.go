@@ -17,28 +17,6 @@ import (
 //
 // A call of an actor promises what it never submits: so whoever has no result of it is told of its end. That is not given up before.
 
-// promises is the results that tasks have promised and not submitted yet.
-type promises struct {
-	*step
-	objects  *objects
-	up       promisesUp
-	open     map[ids.ObjectID]promise
-	unneeded []promise // given up, and to be told
-}
-
-func newPromises(s *step, os *objects, up promisesUp) *promises {
-	return &promises{step: s, objects: os, up: up, open: make(map[ids.ObjectID]promise)}
-}
-
-// promisesUp makes again what is promised and gone.
-type promisesUp interface{ remake(o *objRec) bool }
-
-// promise is one that is neither broken nor given up. Its object is in the tables, and marked.
-type promise struct {
-	by *taskRec
-	n  uint32
-}
-
 // endOfCall tells whether the promised object o is the end of a call that is still to come.
 func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objPlaceholder != 0 }
 

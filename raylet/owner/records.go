@@ -2,10 +2,12 @@ package owner
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/queue"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
@@ -254,3 +256,143 @@ type group struct {
 	members []*taskRec
 	found   bool // the culprit is known
 }
+
+// streamRec is a task's stream. The stream holds its items until a client has taken a
+// handle on them; it is open until its end was told, it was cancelled, or nobody reads it.
+type streamRec struct {
+	items    []*objRec // by index; nil: not made yet
+	produced uint32    // items announced
+	consumed uint32    // the highest item handed out, plus one
+	length   int64     // of a run that finished; -1: none has
+	err      *errs.Error
+	readers  []*clientRec // who submitted it, and who has asked for an item
+	anyone   bool         // after a restart, among clients that do not tell: who reads it is not known
+	closed   bool
+	dirty    bool
+	attempt  uint32 // that announced the last item
+	sent     uint32 // items that it has announced
+	holes    bool   // an item may be missing that was there
+	owed     bool   // a run, without charge: see chargeLoss
+	waits    []streamWait
+}
+
+type streamWait struct {
+	client *clientRec
+	index  uint32
+}
+
+func newStream() *streamRec { return &streamRec{length: -1} }
+
+// sendWindow is what concerns a client's answers.
+type sendWindow struct {
+	bytes int64                           // sent, and not known to be on their way
+	fresh int64                           // of these, of which no Receipt was asked yet
+	later map[ids.ObjectID]deferredAnswer // put off
+	queue queue.Queue[ids.ObjectID]       // of later, in order; one that is not there any more was withdrawn
+}
+
+// deferredAnswer counts what was put off.
+type deferredAnswer struct{ plain, fetch int32 }
+
+// sweep takes the handles of a client that is gone, or cancels the tasks that a job's last driver
+// has left.
+type sweep struct {
+	client      *clientRec // nil: tasks are cancelled
+	tasks, puts cursor     // puts are not looked at for a cancel
+}
+
+// fetch is a record being read back from the log.
+type fetch struct {
+	task *taskRec
+	obj  *objRec
+	left []*uint64 // where an object's value may be as well: it may have been made more than once, and elsewhere each time
+}
+
+// refTransfer is what is held for references that are on their way.
+type refTransfer struct {
+	to   ids.JobID
+	refs []ids.ObjectID
+}
+
+// promise is one that is neither broken nor given up. Its object is in the tables, and marked.
+type promise struct {
+	by *taskRec
+	n  uint32
+}
+
+// resyncWait is a rebuilt core's wait for its clients. Who holds which handle, waits for what
+// and runs which task is not in the log: the clients say. Until each has, nothing may be
+// freed and nothing started.
+type resyncWait struct {
+	started bool
+	epoch   uint64
+	jobs    []ids.JobID // the others
+	waiting map[ids.ClientID]bool
+	held    []Event
+	at      int // of held, the one being stepped; -1: none
+	timer   *timer
+}
+
+func newResyncWait() *resyncWait { return &resyncWait{waiting: make(map[ids.ClientID]bool), at: -1} }
+
+// timer is an entry of the heap. The shell knows one time only: the earliest.
+type timer struct {
+	at      int64 // Unix ns
+	i       int   // in the heap; -1: it was taken off
+	kind    timerKind
+	task    *taskRec
+	lease   *leaseRec
+	client  *clientRec
+	caller  *callerRec
+	inquiry *culpritInquiry
+	actor   *actorRec
+}
+
+func (s *streamRec) item(i uint32) *objRec {
+	if int64(i) >= int64(len(s.items)) {
+		return nil
+	}
+	return s.items[i]
+}
+
+func (s *streamRec) eachItem(f func(*objRec)) {
+	for _, o := range s.items {
+		if o != nil {
+			f(o)
+		}
+	}
+}
+
+// takeGet takes the get of the first holder back, and is false if it has none.
+func (o *objRec) takeGet() (fetch, ok bool) {
+	fetch, ok = o.flags&objGetFetch != 0, o.flags&objGet != 0
+	o.flags &^= objGet | objGetFetch
+	return fetch, ok
+}
+
+// ungetAll takes a client's gets of an object back.
+func (o *objRec) ungetAll(cl *clientRec) {
+	if o.holder == cl {
+		o.takeGet()
+	}
+	if o.waits != nil {
+		o.waits.gets = slices.DeleteFunc(o.waits.gets, func(g getWait) bool { return g.client == cl })
+	}
+}
+
+func (t *taskRec) deadlineAt() int64 {
+	if t.spec == nil {
+		return 0
+	}
+	return t.spec.Deadline
+}
+
+func errorResult(err *errs.Error) *wire.Result {
+	if err == nil {
+		err = errs.New(errs.CodeUnknown, "it failed, and no reason was given")
+	}
+	return &wire.Result{Kind: wire.ResultError, Err: err}
+}
+
+// maxReturns bounds the returns of one task, and the items of a stream; fewReturns may be announced whatever the budget is.
+const maxReturns, fewReturns = 1 << 20, 1 << 10

@@ -15,50 +15,6 @@ import (
 	"mobula/wire"
 )
 
-// recovery rebuilds a core from its log, and has its clients say the rest.
-type recovery struct {
-	*step
-	journal  *journal
-	tasks    *tasks
-	objects  *objects
-	clients  *clients
-	gets     *gets
-	promises *promises
-	values   *values
-	leases   *leases
-	streams  *streams
-	lineage  *lineage
-	calls    *calls
-	actors   *actors
-	life     *life
-	peers    *peers
-	job      *job
-	up       recoveryUp
-	pause    *resyncWait // waits for its clients
-	resuming *resyncWait // has stepped what it had kept back, in this step
-}
-
-// recoveryUp steps what was kept back.
-type recoveryUp interface {
-	drain()
-	eachContainer(f func(refs []ids.ObjectID))
-	handle(ev Event)
-	message(cl *clientRec, m wire.Msg)
-}
-
-// resyncWait is a rebuilt core's wait for its clients. Who holds which handle, waits for what
-// and runs which task is not in the log: the clients say. Until each has, nothing may be
-// freed and nothing started.
-type resyncWait struct {
-	started bool
-	epoch   uint64
-	jobs    []ids.JobID // the others
-	waiting map[ids.ClientID]bool
-	held    []Event
-	at      int // of held, the one being stepped; -1: none
-	timer   *timer
-}
-
 // Held gives the events that a core which is still recovering has kept back, for the core
 // that replaces it: they are stepped right after its Restored, before the mailbox. The step that
 // goes on with them has them still, since its effects may not have run. at is the index of the
@@ -69,8 +25,6 @@ func (rc *recovery) Held() (events []Event, at int) {
 	}
 	return nil, -1
 }
-
-func newResyncWait() *resyncWait { return &resyncWait{waiting: make(map[ids.ClientID]bool), at: -1} }
 
 // restored asks every client what it holds, and the scheduler for the job's leases.
 func (rc *recovery) restored(ev Restored) {
@@ -306,13 +260,6 @@ func (rc *recovery) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
 	rc.life.startGrace(t)
 }
 
-// reach brings a task that waits to where a worker has it.
-func (lf *life) reach(t *taskRec) {
-	t.unlist()
-	t.gen++ // what it waited for does not matter any more
-	lf.tasks.setState(t, task.Submitted)
-}
-
 func (rc *recovery) adoptActor(cl *clientRec, a *actorRec) {
 	if a.lease != nil || a.logged == nil || a.state != actor.Alive && a.state != actor.Stopping || a.logged.Worker != cl.id {
 		return
@@ -410,8 +357,4 @@ func (rc *recovery) keepArgs() {
 		}
 	})
 	rc.toStore(m)
-}
-
-func (as *actors) actorIDs() []ids.ActorID {
-	return slices.SortedFunc(maps.Keys(as.byID), func(a, b ids.ActorID) int { return slices.Compare(a[:], b[:]) })
 }

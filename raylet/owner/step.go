@@ -1,28 +1,12 @@
 package owner
 
 import (
+	"strconv"
+
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
-
-// step is what every part has in common: the configuration, how far the job is, and the time and the output of the step under way.
-type step struct {
-	cfg   Config
-	now   int64 // of the step, Unix ns
-	epoch uint64
-
-	recovering bool // waits for its clients to say what they hold
-	lenient    bool // callers' sequences may begin anywhere: this core was rebuilt
-	orphan     bool // the last driver is gone
-	ended      bool // and with it the job: no detached actor is left
-	stopped    bool // the node stops: nothing is taken in any more
-
-	effects []Effect // the first is for the log
-	changes []Transition
-	stats   Counters
-	timers  timerHeap
-	armed   int64 // when the last After is due; 0: none
-}
 
 func (s *step) toClient(cl *clientRec, m wire.Msg) {
 	if cl.gone {
@@ -51,4 +35,22 @@ func (s *step) toDirectory(m any) {
 
 func (s *step) toOwner(job ids.JobID, m any) {
 	s.effects = append(s.effects, Effect{Kind: ToOwner, Job: job, Msg: m})
+}
+
+func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+func itoa(n int32) string { return strconv.FormatInt(int64(n), 10) }
+
+// wrappedCause gives what the error of a dead actor wraps: what its program did, or what it was ended for. That its process or a
+// connection is gone the message tells: ErrWorkerCrashed is of tasks, and what is lost or unavailable may come back.
+func wrappedCause(err *errs.Error) []*errs.Error {
+	switch err.Code {
+	case errs.CodeWorkerCrashed, errs.CodeDisconnected, errs.CodeActorUnavailable, errs.CodeUnknown:
+		var out []*errs.Error
+		for _, c := range err.Cause {
+			out = append(out, wrappedCause(c)...)
+		}
+		return out
+	}
+	return []*errs.Error{err}
 }

@@ -11,60 +11,6 @@ import (
 	"mobula/wire"
 )
 
-// streams is the items of streaming tasks: who reads them, how far, and what is lost.
-type streams struct {
-	*step
-	journal     *journal
-	tasks       *tasks
-	objects     *objects
-	values      *values
-	leases      *leases
-	up          streamsUp
-	dirtyStream []*taskRec
-}
-
-// streamsUp is what a stream has done to its task.
-type streamsUp interface {
-	cancelTask(t *taskRec, force bool)
-	chargeLoss(t *taskRec) bool
-	requestEnd(t *taskRec)
-	fail(t *taskRec, err *errs.Error)
-	reap(t *taskRec)
-}
-
-// streamRec is a task's stream. The stream holds its items until a client has taken a
-// handle on them; it is open until its end was told, it was cancelled, or nobody reads it.
-type streamRec struct {
-	items    []*objRec // by index; nil: not made yet
-	produced uint32    // items announced
-	consumed uint32    // the highest item handed out, plus one
-	length   int64     // of a run that finished; -1: none has
-	err      *errs.Error
-	readers  []*clientRec // who submitted it, and who has asked for an item
-	anyone   bool         // after a restart, among clients that do not tell: who reads it is not known
-	closed   bool
-	dirty    bool
-	attempt  uint32 // that announced the last item
-	sent     uint32 // items that it has announced
-	holes    bool   // an item may be missing that was there
-	owed     bool   // a run, without charge: see chargeLoss
-	waits    []streamWait
-}
-
-type streamWait struct {
-	client *clientRec
-	index  uint32
-}
-
-func newStream() *streamRec { return &streamRec{length: -1} }
-
-func (s *streamRec) item(i uint32) *objRec {
-	if int64(i) >= int64(len(s.items)) {
-		return nil
-	}
-	return s.items[i]
-}
-
 // missing gives the first item that is not there, though all were made: it was lost after
 // this attempt had passed it; -1: none.
 func (s *streamRec) missing() int {
@@ -74,14 +20,6 @@ func (s *streamRec) missing() int {
 		}
 	}
 	return -1
-}
-
-func (s *streamRec) eachItem(f func(*objRec)) {
-	for _, o := range s.items {
-		if o != nil {
-			f(o)
-		}
-	}
 }
 
 func (s *streamRec) join(cl *clientRec) {

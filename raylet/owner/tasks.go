@@ -11,23 +11,6 @@ import (
 	"mobula/raylet/owner/task"
 )
 
-// tasks is the table of tasks: their records, states and timers, and what is to be looked at in this step. It knows no other part but the step.
-type tasks struct {
-	*step
-	table
-	byState     [16]int
-	streamCount int                         // records of streaming tasks
-	born        int64                       // of the task submitted last
-	children    map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
-	readyQ      []*taskRec                  // whose last argument was resolved
-	workQ       []*taskRec                  // to look at the arguments of
-	restarting  *taskRec                    // the creation of an actor that was just moved to restarting
-	reaped      []*taskRec                  // in this step
-	tasksFree   []*taskRec
-}
-
-func newTasks(s *step) *tasks { return &tasks{step: s, children: make(map[ids.TaskID][]ids.TaskID)} }
-
 // move takes a task along its table. A move that the table does not have is a fault of the
 // core: whoever calls has looked at the state.
 func (ts *tasks) move(t *taskRec, ev task.Event) {

@@ -19,19 +19,6 @@ const (
 	timerStop                          // an actor's close hook
 )
 
-// timer is an entry of the heap. The shell knows one time only: the earliest.
-type timer struct {
-	at      int64 // Unix ns
-	i       int   // in the heap; -1: it was taken off
-	kind    timerKind
-	task    *taskRec
-	lease   *leaseRec
-	client  *clientRec
-	caller  *callerRec
-	inquiry *culpritInquiry
-	actor   *actorRec
-}
-
 // timerHeap is the timers that are set, earliest first.
 type timerHeap struct{ heap.Indexed[*timer] }
 

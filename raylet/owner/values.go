@@ -7,21 +7,6 @@ import (
 	"mobula/wire"
 )
 
-// values takes what clients have written: puts, seals, the results of attempts.
-type values struct {
-	*step
-	journal *journal
-	tasks   *tasks
-	objects *objects
-	clients *clients
-	up      valuesUp
-}
-
-// valuesUp makes the record of a stream's item.
-type valuesUp interface {
-	newItem(t *taskRec, i uint32) *objRec
-}
-
 // putValue makes an inline object. One that is known already, because its task runs again,
 // stays as it is.
 func (vs *values) putValue(cl *clientRec, m *wire.PutValue) {
