@@ -25,7 +25,7 @@ func Size(quick, full int) int {
 
 // Limit bounds one test: on a loaded machine it may take long, but not for ever.
 func Limit(t *testing.T) (context.Context, context.CancelFunc) {
-	d := time.Minute
+	d := 3 * time.Minute
 	if Stress {
 		d = 10 * time.Minute
 	}
