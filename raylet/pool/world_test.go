@@ -11,6 +11,12 @@ import (
 	"mobula/wire"
 )
 
+const (
+	tasks  = sched.SlotTask
+	actors = sched.SlotActor
+	own    = sched.SlotOwn
+)
+
 // failer is what *testing.T and *rapid.T have in common.
 type failer interface {
 	Helper()
