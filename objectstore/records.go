@@ -288,7 +288,7 @@ type oldClient struct {
 	pid  int32
 }
 
-// fullDisk is a block that an earlier core's read may be filling, for an object that has its
+// inFlightRead is a block that an earlier core's read may be filling, for an object that has its
 // spilled copy.
 type inFlightRead struct {
 	o     *object
@@ -315,8 +315,8 @@ type spillJob struct {
 	bytes uint64
 }
 
-// lastCollect is what is tried before a demand ends with CodeStoreFull: what fills the fallback files may be
-// handles that no program can reach any more, which only a garbage collection lets go.
+// collectState tells how often clients were asked to collect garbage, the last thing that is tried before a demand ends with CodeStoreFull:
+// what fills the fallback files may be handles that no program can reach any more.
 type collectState struct {
 	asks int   // since a file was let go
 	at   int64 // of the last one

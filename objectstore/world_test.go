@@ -315,7 +315,7 @@ func (w *world) back(job ids.JobID, off, size uint64) {
 	}
 }
 
-// reserveFailed tells whether the machine has not the memory for a reservation.
+// short tells whether the machine has not the memory for a reservation.
 func (w *world) short(e Reserve) bool {
 	pages := len(w.backed)
 	for _, r := range e.Ranges {

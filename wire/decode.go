@@ -230,7 +230,7 @@ func (c *cursor) badID(raw []byte, want int) {
 	}
 }
 
-// empty reads a message that has no fields.
+// readEmpty reads a message that has no fields.
 func readEmpty(d *Decoder, b []byte) {
 	c := cursor{b: b, d: d}
 	for c.next() {

@@ -56,7 +56,7 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 	return d.cold(k, b)
 }
 
-// submit reads the message as one allocation beside its byte strings.
+// readSubmit reads the message as one allocation beside its byte strings.
 func readSubmit(d *Decoder, b []byte) Msg {
 	var m *Submit
 	c := cursor{b: b, d: d}

@@ -93,7 +93,7 @@ func readTraceContext(d *Decoder, b []byte, t *TraceContext) {
 
 const argsTag = 5<<3 | wtBytes
 
-// spec reads into s; args is room for its arguments, if the caller has some.
+// readTaskSpec reads into s; args is room for its arguments, if the caller has some.
 func readTaskSpec(d *Decoder, b []byte, s *TaskSpec, args []Arg) {
 	if len(b) == 0 {
 		d.malformed(b, "an empty task spec")
@@ -180,7 +180,7 @@ type specArgs struct {
 	args [2]Arg
 }
 
-// newSpec reads a spec into an allocation of its own.
+// newTaskSpec reads a spec into an allocation of its own.
 func newTaskSpec(d *Decoder, b []byte) *TaskSpec {
 	d.room(b, 1, int(unsafe.Sizeof(specArgs{})))
 	switch n := countTag(b, argsTag); {
@@ -195,7 +195,7 @@ func newTaskSpec(d *Decoder, b []byte) *TaskSpec {
 	}
 }
 
-// execTask reads one task as a unit of its own: a long task must not keep the
+// readExecTask reads one task as a unit of its own: a long task must not keep the
 // buffers of those that came with it.
 func readExecTask(d *Decoder, b []byte, t *ExecTask, alias bool) {
 	d.enter(b, alias && 2*len(b) >= len(d.msg))

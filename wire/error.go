@@ -115,7 +115,7 @@ func cutText(s string, most int) string {
 // errLeft is what is left of the bounds while an error is read.
 type errLeft struct{ causes, refs int }
 
-// err1 reads the fields of one error. What is beyond the bounds is skipped.
+// readErrorFields reads the fields of one error. What is beyond the bounds is skipped.
 func readErrorFields(d *Decoder, b []byte, x *errs.Error, depth int, left *errLeft) {
 	left.causes--
 	c := cursor{b: b, d: d}

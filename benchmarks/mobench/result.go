@@ -45,7 +45,7 @@ type result struct {
 	err        error
 }
 
-// pair is a name and value of a line.
+// pairs are the names and values of a line.
 func (r *result) pairs() []field {
 	out := []field{{"case", r.Case}, {"mode", r.Mode}}
 	switch {

@@ -326,7 +326,7 @@ func BenchmarkReusedPut(b *testing.B) {
 	})
 }
 
-// cold is a put into an extent without memory; the writer brings it, in two ways.
+// coldWrite is a put into an extent without memory; the writer brings it, in two ways.
 func coldWrite(_ *Segment, m *Mapping, src []byte) error {
 	return m.Write(wire.Extent{Size: uint64(len(src))}, src)
 }

@@ -80,7 +80,7 @@ type placing struct {
 	want  string
 }
 
-// place runs a table; node 1 decides.
+// run runs a table; node 1 decides.
 func (c placing) run(t *testing.T) {
 	t.Run(c.name, func(t *testing.T) {
 		if err := c.d.Validate(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"mobula/wire"
 )
 
-// afterEnd tells whether nothing more will happen to the actor.
+// ended tells whether nothing more will happen to the actor.
 func (a *actorRec) ended() bool { return a.state == actor.Dead || a.state == actor.Alias }
 
 // real follows an alias.

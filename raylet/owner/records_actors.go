@@ -80,7 +80,7 @@ type deadActor struct {
 	ran   bool       // one of them, or one of another job, was not waiting for something
 }
 
-// inquiry waits for the word of other jobs about a death for which nobody is known to be charged.
+// culpritInquiry waits for the word of other jobs about a death for which nobody is known to be charged.
 type culpritInquiry struct {
 	of       []*actorRec
 	suspects []*actorRec

@@ -121,7 +121,7 @@ func sent[M wire.Msg](s *script, cl ids.ClientID) []M {
 	return out
 }
 
-// lastWant gives the messages of one type to store, scheduler or directory of the last step.
+// told gives the messages of one type to store, scheduler or directory of the last step.
 func told[M any](s *script) []M {
 	var out []M
 	for _, e := range s.out {

@@ -122,7 +122,7 @@ func (d *simDriver) judge(id ids.ObjectID, got outcome) {
 	d.w.t.Fatalf("object %v (%v): got %+v, want %+v", id, d.w.explain(id), got, want)
 }
 
-// cancelled notes that a task and everything that depends on it may end in an error.
+// cancelOne cancels a task: it and everything that depends on it may end in an error.
 func (d *simDriver) cancelOne() {
 	if len(d.known) == 0 {
 		return

@@ -22,7 +22,7 @@ func (t *taskRec) announcedItems() uint32 {
 	return 0
 }
 
-// lastWant is how far a producer is told its readers are: as far as they are, and so far that it can make again what had been made.
+// ackedIndex is how far a producer is told its readers are: as far as they are, and so far that it can make again what had been made.
 func (t *taskRec) ackedIndex() uint32 {
 	s, n := t.x.stream, t.x.stream.consumed
 	if ahead := backpressure(t); s.produced > ahead {
