@@ -10,15 +10,9 @@
 // nothing in shared memory; they are granted extents to write in their own job's file, and pins to read. What lies in another job's
 // they read in a copy, an object that is restored from the one that it is of (copies.go).
 //
-// The core is composed of parts, and files begin with the name of theirs. From the lowest to the highest: step (what every part has in common), clients,
-// space (the segment's bytes), progress, objects (the books), demands (what waits for memory), restores, creates, packs, copies (for other jobs),
-// gets, args, spilling, placing (who is served next, and from where), recovery. A part calls those below it directly, and those above it by an
-// interface that it declares.
-//
-// # Where to look
-//
-// parts.go has the parts of the core, from the lowest to the highest, and what each knows; records.go what they keep of objects, demands and grants; msg.go and
-// effect.go what comes in and goes out. The methods of a part stand in the files named after it.
+// The core is composed of parts: parts.go lists them from the lowest to the highest, with what each knows. A part calls those below it directly, and those above it by
+// an interface that it declares. Its methods stand in the files named after it. records.go has what parts keep of objects, demands and grants, msg.go and effect.go
+// what comes in and goes out.
 //
 // # Room
 //

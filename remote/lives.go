@@ -54,13 +54,14 @@ func (p *Peer) reset() int {
 func (p *Peer) superseded(epoch uint64) {
 	p.over = true
 	p.emit(Superseded{Epoch: epoch})
-	for _, c := range p.links.all() {
+	waiting := p.out.waiting
+	p.reset()
+	for _, c := range p.links.all() { // on which the other node has said nothing
 		p.close(c, ErrStaleLife)
 	}
-	for _, payload := range p.out.waiting.All() {
+	for _, payload := range waiting.All() {
 		p.refuse(payload)
 	}
-	p.out, p.in = outgoing{first: 1}, incoming{}
 }
 
 // refuse gives a message back that comes too late.

@@ -215,3 +215,12 @@ func TestALifeThatIsOver(t *testing.T) {
 	s.want(Send{[]byte("b")}, Refused{[]byte("b"), errs.ErrShutdown})
 	s.want(Connected{Conn: 2}, Close{2, ErrStaleLife})
 }
+
+// Senders that wait when this life ends are let go: what they send then is refused.
+func TestALifeThatIsOverLetsSendersGo(t *testing.T) {
+	s := newScript(t, func(c *Config) { c.High, c.Low = 10, 4 })
+	s.want(Send{make([]byte, 11)}, Full{}, Dial{})
+	s.step(Connected{Conn: 1, Dialed: true})
+	s.want(HelloReceived{1, Hello{From: Life{1, 7}, To: 2, Knows: 6}},
+		Superseded{6}, Room{}, Close{1, ErrStaleLife}, Refused{make([]byte, 11), errs.ErrShutdown})
+}

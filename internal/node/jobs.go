@@ -41,8 +41,7 @@ func (j *jobShell) build(start actors.Start) (actors.Core[jobs.Event, jobs.Effec
 	defer j.mu.Unlock()
 	r := jobs.Rebuild{Asked: j.asks.unanswered(), Found: slices.Clone(j.found), Settled: j.settled}
 	for _, o := range j.owners.all() {
-		started := slices.ContainsFunc(j.started, func(s pool.JobStarted) bool { return s.Job == o.job })
-		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Here: o.here, Started: started})
+		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Here: o.here, Started: j.knows(o.job)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.in)) {
 		r.Clients = append(r.Clients, j.in[id].client())
@@ -206,6 +205,11 @@ func (j *jobShell) startedJobs() []pool.JobStarted {
 func (j *jobShell) hasStarted(job ids.JobID) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.knows(job)
+}
+
+// knows tells whether the raylet was told of a job. j.mu is held.
+func (j *jobShell) knows(job ids.JobID) bool {
 	return slices.ContainsFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })
 }
 

@@ -13,8 +13,8 @@ import (
 
 // memory is a job's, mapped when it is first used: most jobs use none in this process.
 type memory struct {
-	of  *memories
-	job ids.JobID
+	memories *memories
+	job      ids.JobID
 
 	mu     sync.Mutex
 	m      *segment.Mapping // guarded by mu
@@ -27,7 +27,7 @@ func (t *memories) ofJob(job ids.JobID) *memory {
 	defer t.mu.Unlock()
 	m := t.jobs[job]
 	if m == nil {
-		m = &memory{of: t, job: job, closed: t.closed}
+		m = &memory{memories: t, job: job, closed: t.closed}
 		if t.jobs == nil {
 			t.jobs = make(map[ids.JobID]*memory)
 		}
@@ -82,7 +82,7 @@ func (m *memory) open() (*segment.Mapping, error) {
 	if m.closed {
 		return nil, errs.New(errs.CodeShutdown, "job %v is over", m.job)
 	}
-	seg, err := m.of.segment(m.job)
+	seg, err := m.memories.segment(m.job)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 // build makes the core: new for a new job, else from the log, and then every client is
 // asked what it holds.
 func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
-	cfg := owner.Config{Job: o.job, InlineBudget: o.of.inlineBudget(), Transitions: o.of.obs.Watching()}
+	cfg := owner.Config{Job: o.job, InlineBudget: o.owners.inlineBudget(), Transitions: o.owners.obs.Watching()}
 	if start.Restart == 0 && o.log.Stats().Segments == 0 {
 		o.core = owner.New(cfg)
 		return ownerCore{o.core, o}, nil, nil
@@ -34,7 +34,7 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 	}
 	first := o.keptBack(start)
 	if start.Restart > 0 {
-		o.of.directory.deliver(directory.OwnerRestarted{Job: o.job})
+		o.owners.directory.deliver(directory.OwnerRestarted{Job: o.job})
 	}
 	if o.core = core; !o.waits.Load() {
 		first = append([]owner.Event{o.restored()}, first...)
@@ -59,13 +59,13 @@ func (o *ownerActor) rebuild(cfg owner.Config) (core *owner.Core, err error) {
 
 // restored has a rebuilt core ask every client there is.
 func (o *ownerActor) restored() owner.Restored {
-	ev := owner.Restored{Epoch: o.of.numbers.newEpoch()}
-	for _, s := range o.of.sessions.all() {
+	ev := owner.Restored{Epoch: o.owners.numbers.newEpoch()}
+	for _, s := range o.owners.sessions.all() {
 		if s.isKnownTo(o.job) {
 			ev.Clients = append(ev.Clients, s.joined(o.job))
 		}
 	}
-	for _, other := range o.of.all() {
+	for _, other := range o.owners.all() {
 		if other.job != o.job {
 			ev.Jobs = append(ev.Jobs, other.job)
 		}
@@ -97,7 +97,7 @@ func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
 // poison takes note of an event on which two cores panicked. What clients hold, the store and the scheduler say again after a restart:
 // only a client's message leaves something to be failed.
 func (o *ownerActor) poison(ev owner.Event, err error) {
-	o.of.limited.warn("an event that brought two cores of an owner down is dropped", "job", o.job, "event", fmt.Sprintf("%T", ev), "err", err)
+	o.owners.limited.warn("an event that brought two cores of an owner down is dropped", "job", o.job, "event", fmt.Sprintf("%T", ev), "err", err)
 	if m, ok := ev.(owner.FromClient); ok {
 		why := errs.New(errs.CodeComponentFailed, "the owner of job %v failed twice on a message of client %v and dropped it: %v", o.job, m.Client, err)
 		o.poisoned = append(o.poisoned, owner.Poisoned{Client: m.Client, Msgs: m.Msgs, Err: why})
@@ -145,11 +145,11 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.ToStore:
 		o.toStore(e.Msg.(objectstore.Event))
 	case owner.ToSched:
-		o.of.raylet.ref.Deliver(e.Msg.(sched.Event))
+		o.owners.raylet.ref.Deliver(e.Msg.(sched.Event))
 	case owner.ToDirectory:
-		o.of.directory.fromOwner(o.job, e.Msg)
+		o.owners.directory.fromOwner(o.job, e.Msg)
 	case owner.ToOwner:
-		o.of.router.toPeer(o.job, e.Job, e.Msg)
+		o.owners.router.toPeer(o.job, e.Job, e.Msg)
 	case owner.Log:
 		for i := range *e.Records {
 			o.append(&(*e.Records)[i])
@@ -169,9 +169,9 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		}
 		o.cancel = self.After(e.Delay(), owner.Timer{})
 	case owner.Transitions:
-		o.of.obs.Record(*e.Changes)
+		o.owners.obs.Record(*e.Changes)
 	case owner.JobEnded:
-		o.of.jobs.ref.Deliver(jobs.Over{Job: o.job})
+		o.owners.jobs.ref.Deliver(jobs.Over{Job: o.job})
 	}
 }
 
@@ -186,7 +186,7 @@ func (o *ownerActor) receipt(self *actors.Ref[owner.Event], read owner.ClientRea
 func (o *ownerActor) append(r *owner.LogRecord) {
 	cookie, err := o.log.Append(r.Bytes)
 	if err != nil {
-		o.of.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
+		o.owners.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
 	}
 	if r.Cookie != nil {
 		*r.Cookie = cookie
@@ -197,16 +197,16 @@ func (o *ownerActor) append(r *owner.LogRecord) {
 // idle: a switch between threads less, which is most of what a get costs.
 func (o *ownerActor) toStore(ev objectstore.Event) {
 	if _, ok := ev.(objectstore.PinForGet); ok {
-		_ = o.of.store.actor.Ref().SendRun(o.of.life, ev) // stopped: nobody waits any more
+		_ = o.owners.store.actor.Ref().SendRun(o.owners.life, ev) // stopped: nobody waits any more
 		return
 	}
-	o.of.store.deliver(ev)
+	o.owners.store.deliver(ev)
 }
 
 // toClient queues a message. The last session is remembered: most batches go to one.
 func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
 	if r, ok := m.(*wire.Resync); ok {
-		if s := o.of.sessions.get(id); s != nil && s.job != o.job {
+		if s := o.owners.sessions.get(id); s != nil && s.job != o.job {
 			s.asked(o.job, r.Epoch)
 		}
 	}
@@ -216,7 +216,7 @@ func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
 			return
 		}
 	}
-	if s := o.of.sessions.get(id); s != nil {
+	if s := o.owners.sessions.get(id); s != nil {
 		s.Push(m)
 		o.dirty = append(o.dirty, s)
 	}

@@ -75,7 +75,7 @@ func (t *owners) start(job ids.JobID) (*ownerActor, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &ownerActor{of: t, job: job, log: log}
+	o := &ownerActor{owners: t, job: job, log: log}
 	o.waits.Store(log.Stats().Segments > 0)
 	o.ref, err = actors.Spawn(t.raylet.sup, actors.Spec[owner.Event, owner.Effect]{
 		Kind: "owner", Name: "owner/" + job.String(),

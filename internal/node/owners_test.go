@@ -17,7 +17,7 @@ func paused(t *testing.T) *ownerActor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &ownerActor{of: &owners{base: &base{}}, job: 1, core: core}
+	o := &ownerActor{owners: &owners{base: &base{}}, job: 1, core: core}
 	o.step(owner.Restored{Epoch: 7, Clients: []owner.ClientJoined{{Client: 5, Role: wire.RoleDriver}, {Client: 6, Role: wire.RoleWorker}}})
 	o.step(answer(5))
 	return o
@@ -62,7 +62,7 @@ func TestTheNextCoreIsGivenWhatTheLastOneKeptBack(t *testing.T) {
 
 // An effect is handed on by value, several for each task: none is to be moved to the heap.
 func TestAnEffectStaysOffTheHeap(t *testing.T) {
-	o := &ownerActor{of: &owners{base: &base{}}, job: 1}
+	o := &ownerActor{owners: &owners{base: &base{}}, job: 1}
 	e := owner.Effect{Kind: owner.LogFree, Cookies: new([]*uint64)}
 	if n := testing.AllocsPerRun(1000, func() { o.do(nil, e) }); n != 0 {
 		t.Errorf("%v allocations for an effect", n)

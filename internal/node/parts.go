@@ -265,10 +265,10 @@ type owners struct {
 
 // ownerActor is the shell of one job's owner: it keeps the log, which outlives the core.
 type ownerActor struct {
-	of  *owners
-	job ids.JobID
-	ref *actors.Ref[owner.Event]
-	log *oplog.Log
+	owners *owners
+	job    ids.JobID
+	ref    *actors.Ref[owner.Event]
+	log    *oplog.Log
 
 	shown *inspect.Owner // as inspection sees it; immutable
 

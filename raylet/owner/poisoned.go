@@ -1,8 +1,6 @@
 package owner
 
 import (
-	"slices"
-
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -14,22 +12,21 @@ import (
 
 // poisoned takes note of a message that was dropped.
 func (rc *recovery) poisoned(ev Poisoned) {
-	if i := slices.IndexFunc(ev.Msgs, func(m wire.Msg) bool { return !rc.objects.failed(m, ev.Err) }); i < 0 {
-		return
+	all := true
+	for _, m := range ev.Msgs {
+		all = rc.objects.noteDropped(m, ev.Err) && all
 	}
 	cl := rc.clients.client(ev.Client)
-	if cl == nil || !rc.recovering {
-		return // it is gone, and what it ran has been retried
+	if all || cl == nil || !rc.recovering {
+		return // or it is gone, and what it ran has been retried
 	}
-	rc.toClient(cl, &wire.Bye{Err: ev.Err})
-	delete(rc.pause.waiting, ev.Client)
-	rc.pause.held = append(rc.pause.held, ClientGone{Client: ev.Client, Err: ev.Err})
+	rc.dismiss(cl, ev.Err, ev.Err)
 	rc.maybeResume()
 }
 
-// failed notes the error of the task or object that a dropped message was to make. It is false if the message did something that
-// neither this error nor a client's Holdings make good.
-func (os *objects) failed(m wire.Msg, err *errs.Error) bool {
+// noteDropped notes the error of the task or object that a dropped message was to make. It is false if the message did something
+// that neither this error nor a client's Holdings make good.
+func (os *objects) noteDropped(m wire.Msg, err *errs.Error) bool {
 	switch m := m.(type) {
 	case *wire.Submit:
 		os.dropped[ids.ObjectID{Task: m.Spec.ID}] = err

@@ -90,11 +90,18 @@ func (rc *recovery) resyncOver() {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.waiting)) {
-		rc.toClient(rc.clients.byID[id], &wire.Bye{Err: errs.New(errs.CodeProtocol, "the client did not say what it holds within %v of a restart", rc.cfg.ResyncTimeout)})
-		p.held = append(p.held, ClientGone{Client: id, Err: errs.New(errs.CodeWorkerCrashed, "it did not answer after a restart of its job's owner")})
+		rc.dismiss(rc.clients.byID[id],
+			errs.New(errs.CodeProtocol, "the client did not say what it holds within %v of a restart", rc.cfg.ResyncTimeout),
+			errs.New(errs.CodeWorkerCrashed, "it did not answer after a restart of its job's owner"))
 	}
-	clear(p.waiting)
 	rc.maybeResume()
+}
+
+// dismiss tells a client to go, with the reason told, and does not wait for it: to the core it is gone, for the reason why.
+func (rc *recovery) dismiss(cl *clientRec, told, why *errs.Error) {
+	rc.toClient(cl, &wire.Bye{Err: told})
+	delete(rc.pause.waiting, cl.id)
+	rc.pause.held = append(rc.pause.held, ClientGone{Client: cl.id, Err: why})
 }
 
 // maybeResume goes on when every client has answered: first what clients sent, so that
