@@ -2,7 +2,7 @@
 GO       ?= go
 BIN      := bin
 PKGS     ?= ./...
-TIMEOUT  ?= 8m
+TIMEOUT  ?= 12m
 
 # Of the stress tests; the time bounds one package.
 STRESS_COUNT ?= 5
@@ -13,6 +13,10 @@ SIZE       ?= 2GiB
 STORE      ?= 512MiB
 PARTITIONS ?= 100
 WORKERS    ?= 2
+
+# Of the demo over nodes: each node's store, and the first node's port.
+CLUSTER_STORE ?= 256MiB
+CLUSTER_PORT  ?= 7710
 
 # The Python SDK: its virtual environment, made by make python. PYTHON names an interpreter; without it the first of the usual names
 # that will do is taken. With REQUIRE_PYTHON set, make test fails where there is none. The tests' files are shared out among
@@ -25,7 +29,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint api ruff bench bench-peers cover docs generate clean
+.PHONY: help build demo demo-cluster test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint api ruff bench bench-peers sim cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -38,6 +42,12 @@ build: ## one static binary, bin/mobula
 demo: ## sort generated data four times larger than the object store
 	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/sort ./samples/sort
 	$(BIN)/sort -size $(SIZE) -store $(STORE) -partitions $(PARTITIONS) -workers $(WORKERS)
+
+demo-cluster: build ## the same over three nodes of a local cluster, which have half a store each
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/sort ./samples/sort
+	@dir=$$(mktemp -d) && trap '$(BIN)/mobula cluster stop --dir $$dir; rm -rf $$dir' EXIT && \
+	$(BIN)/mobula cluster local --nodes 3 --cpus 1 --store-size $(CLUSTER_STORE) --dir $$dir --port $(CLUSTER_PORT) --detach && \
+	MOBULA_ADDRESS=$$dir/n1 $(BIN)/sort -size $(SIZE) -store $(CLUSTER_STORE) -partitions $(PARTITIONS) -workers 3
 
 test: ## everything, checked: the Go half, then the Python half where there is Python 3.11 or later
 	@if sh python/interpreter.sh >/dev/null; then \
@@ -93,6 +103,7 @@ race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
 
 stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5), within STRESS_TIME (default 30m)
+	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count 1 -timeout $(STRESS_TIME) -run 'Promises|Mutants' ./internal/world
 	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count $(STRESS_COUNT) -timeout $(STRESS_TIME) -run 'Fault|Crash|Kill|Chaos|Stress|Lanes|Quicksort' $(PKGS)
 	cd python && MOBULA_STRESS=1 MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q tests/test_faults.py tests/test_nested.py
 
@@ -125,6 +136,9 @@ ruff: python ## ruff, over the Python code
 
 bench: ## mobench, every case
 	CGO_ENABLED=0 $(GO) run ./benchmarks/mobench $(ARGS)
+
+sim: ## a million tasks on 10 to 10,000 nodes, in virtual time; ARGS=--help says more
+	$(GO) run ./benchmarks/sim $(ARGS)
 
 bench-peers: build ## the same work on Mobula, Ray and Dask, in turn; ARGS=--help says more (needs Python 3.11 and pip)
 	@python=$$(sh python/interpreter.sh) && PYTHONPATH=benchmarks $$python -m peers $(ARGS)

@@ -39,6 +39,9 @@ func Start(ctx context.Context, opts ...StartOption) (*Cluster, error) {
 
 // Connect joins a node that is running on this machine. The address is the node's socket or its directory. If it is empty,
 // Connect takes MOBULA_ADDRESS, else the node in MOBULA_DIR, else the one that `mobula start` started for this user.
+//
+// An address HOST:PORT is that of a cluster on other machines: Connect starts a node in this process, which joins the cluster with a token
+// (ConnectToken, or MOBULA_TOKEN) and runs no work of others. The cluster's nodes must be able to reach this machine.
 func Connect(ctx context.Context, address string, opts ...ConnectOption) (*Cluster, error) {
 	var cfg connectConfig
 	for _, set := range opts {

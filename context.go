@@ -8,7 +8,8 @@ import (
 
 // RuntimeContext says where code runs. A field that does not apply is empty.
 type RuntimeContext struct {
-	Node      string // the node's id
+	Node      string // the node's name
+	NodeID    string // for OnNode
 	Job       string
 	Namespace string
 	Task      string // in the driver's own code: its implicit task

@@ -29,13 +29,19 @@ func Wait[T any](ctx context.Context, refs []Ref[T], n int) (ready, rest []Ref[T
 	if err != nil && done == nil && others == nil {
 		return nil, refs, err // Wait could not begin
 	}
-	for _, i := range done {
-		ready = append(ready, refs[i])
+	return pick(refs, done), pick(refs, others), err
+}
+
+// pick gives the references at the indices, nil if there are none.
+func pick[T any](refs []Ref[T], at []int) []Ref[T] {
+	if len(at) == 0 {
+		return nil
 	}
-	for _, i := range others {
-		rest = append(rest, refs[i])
+	picked := make([]Ref[T], len(at))
+	for i, k := range at {
+		picked[i] = refs[k]
 	}
-	return ready, rest, err
+	return picked
 }
 
 func cells[T any](refs []Ref[T]) call.At { return func(i int) *call.Cell { return refs[i].cell } }

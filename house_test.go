@@ -246,9 +246,12 @@ func TestMakefileHasTheReadmesTargets(t *testing.T) {
 func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	may := map[string]string{
 		"internal/steady/steady.go":     "the node's clock begins with it",
+		"internal/trust/":               "tokens and certificates outlive the machine's uptime, and other machines judge them",
 		"internal/node/inspect/logs.go": "shown: when a file was written",
 		"internal/node/graphs.go":       "shown: when a graph began",
 		"raylet/pool/proc/logs.go":      "shown: when a file was written",
+		"internal/node/blobs_serve.go":  "whether a file is still the one that was hashed",
+		"internal/node/blobdir/":        "which files of an earlier life were used last",
 		"cmd/mobula/watch.go":           "shown: what time it is",
 		"objectstore/spill/disk/":       "what a dead node has spilled is kept for a day",
 		"objectstore/spill/s3/":         "the same",

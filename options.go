@@ -65,6 +65,29 @@ type (
 	Process string
 )
 
+// Labels says which nodes may run a task or actor: a condition for each label, which all have to hold. A condition is "a" (the label has this
+// value), "!a" (it has not, or there is no such label), "in(a, b)", "!in(a, b)", "exists()" or "!exists()". Where no node fits, the call fails with
+// ErrUnschedulable, which says what a node lacks. The labels of a node are its settings (WithLabels); each node has mobula.io/node-id, mobula.io/os and
+// mobula.io/arch besides. (Label is something else: the name of a task.)
+type Labels map[string]string
+
+// PreferLabels says which of the nodes that may run a task or actor should, where one of them is free. The conditions are those of Labels. It never
+// makes a call fail.
+type PreferLabels map[string]string
+
+// NodeOption is the option that OnNode and PreferNode give.
+type NodeOption struct {
+	id   string
+	soft bool
+}
+
+// OnNode runs a task or actor on one node, by its id: that of RuntimeContext.NodeID, or of `mobula list nodes`. Where that node is gone, or can never run
+// it, the call fails with ErrUnschedulable. One that was never heard of is waited for five seconds, since it may have joined just now.
+func OnNode(id string) NodeOption { return NodeOption{id: id} }
+
+// PreferNode runs a task or actor on one node, as OnNode does, but on another where that one is gone or can never run it.
+func PreferNode(id string) NodeOption { return NodeOption{id: id, soft: true} }
+
 // DeadlineOption is the option that Deadline gives.
 type DeadlineOption struct{ at time.Time }
 
@@ -87,7 +110,7 @@ func Isolated() IsolatedOption { return IsolatedOption{} }
 // SpreadOption is the option that Spread gives.
 type SpreadOption struct{}
 
-// Spread prefers the least loaded node over the nearest one.
+// Spread takes one node after the other, where the default stays on this node as long as half of it is free.
 func Spread() SpreadOption { return SpreadOption{} }
 
 // DetachedOption is the option that Detached gives.
@@ -144,6 +167,9 @@ func (DeadlineOption) taskOption()        {}
 func (RetryExceptionsOption) taskOption() {}
 func (IsolatedOption) taskOption()        {}
 func (SpreadOption) taskOption()          {}
+func (NodeOption) taskOption()            {}
+func (Labels) taskOption()                {}
+func (PreferLabels) taskOption()          {}
 
 func (Resources) streamOption()             {}
 func (Retries) streamOption()               {}
@@ -154,6 +180,9 @@ func (DeadlineOption) streamOption()        {}
 func (RetryExceptionsOption) streamOption() {}
 func (IsolatedOption) streamOption()        {}
 func (SpreadOption) streamOption()          {}
+func (NodeOption) streamOption()            {}
+func (Labels) streamOption()                {}
+func (PreferLabels) streamOption()          {}
 
 func (Resources) actorOption()              {}
 func (Label) actorOption()                  {}
@@ -166,6 +195,9 @@ func (Process) actorOption()                {}
 func (DeadlineOption) actorOption()         {}
 func (IsolatedOption) actorOption()         {}
 func (SpreadOption) actorOption()           {}
+func (NodeOption) actorOption()             {}
+func (Labels) actorOption()                 {}
+func (PreferLabels) actorOption()           {}
 func (DetachedOption) actorOption()         {}
 func (EscalateOption) actorOption()         {}
 func (GetIfExistsOption) actorOption()      {}
@@ -207,6 +239,12 @@ func apply(o *call.Options, option any) {
 		o.Isolate = true
 	case SpreadOption:
 		o.Spread = true
+	case Labels:
+		o.Labels(x)
+	case PreferLabels:
+		o.PreferLabels(x)
+	case NodeOption:
+		o.On(x.id, x.soft)
 	case Backpressure:
 		o.Backpressure = call.Count(max(int(x), 0))
 	case MaxRestarts:

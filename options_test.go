@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,16 @@ func TestSameOptionsAreTheSamePointer(t *testing.T) {
 	if a == get(Retries(0), Spread()) {
 		t.Error("other options are the same pointer")
 	}
+	there := get(Labels{"x": "1", "y": "2"}, OnNode("1"))
+	if there != get(OnNode("1"), Labels{"y": "2", "x": "1"}) {
+		t.Error("the same labels and node are another pointer")
+	}
+	for _, o := range [][]TaskOption{{Labels{"x": "1", "y": "2"}}, {Labels{"x": "1", "y": "3"}, OnNode("1")}, {Labels{"x": "1", "y": "2"}, PreferNode("1")},
+		{Labels{"x": "1", "y": "2"}, OnNode("0")}, {PreferLabels{"x": "1", "y": "2"}, OnNode("1")}} {
+		if get(o...) == there {
+			t.Errorf("%v is the same pointer as another node or other labels", o)
+		}
+	}
 }
 
 func TestOptionsSayWhatTheyShould(t *testing.T) {
@@ -71,6 +82,62 @@ func TestOptionsSayWhatTheyShould(t *testing.T) {
 		o, _, err := resolve(ctx, add.fn, []TaskOption{c.r})
 		if err != nil || !reflect.DeepEqual(o.Resources, c.want) {
 			t.Errorf("%+v: %#v, %v, want %#v", c.r, o.Resources, err, c.want)
+		}
+	}
+}
+
+func TestOptionsSayWhichNode(t *testing.T) {
+	o, _, err := resolve(t.Context(), optioned.fn, []TaskOption{
+		Labels{"zone": "in(b, a,b)", "spot": "!true", "example.com/rack": "3", "ssd": " exists() ", "gpu": "!exists()", "os": "! in( x )"}, PreferLabels{"zone": "a"}, PreferNode("7")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := wire.Selector(o.Labels).String(),
+		"example.com/rack in (3) and gpu is absent and os not in (x) and spot not in (true) and ssd exists and zone in (a, b)"; got != want {
+		t.Errorf("labels: %s\nwant: %s", got, want)
+	}
+	if got := wire.Selector(o.PreferLabels).String(); got != "zone in (a)" || o.Affinity != wire.AffinitySoft || o.Node != 7 {
+		t.Errorf("prefers %q, affinity %v to %v", got, o.Affinity, o.Node)
+	}
+	a, _, err := resolve(t.Context(), counters.fn, []ActorOption{OnNode("0"), Labels{"zone": "a"}, Labels{}})
+	if err != nil || a.Affinity != wire.AffinityHard || a.Node != 0 || a.Labels != nil {
+		t.Errorf("%+v, %v: want node 0, and the last Labels", a, err)
+	}
+}
+
+// Who writes a condition that cannot be meant is told what is wrong and what to write.
+func TestMalformedLabelsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		opts []TaskOption
+		want []string
+	}{
+		{[]TaskOption{Labels{"zone": ""}}, []string{"Labels", `label "zone"`, `the value ""`, `want "a", "!a", "in(a, b)"`}},
+		{[]TaskOption{Labels{"zone": "in(a"}}, []string{`"in(a" of label "zone" is no condition`, `"!in(a, b)"`}},
+		{[]TaskOption{Labels{"zone": "in()"}}, []string{`"in()" of label "zone"`, `the value ""`}},
+		{[]TaskOption{Labels{"zone": "in(a,,b)"}}, []string{`the value ""`}},
+		{[]TaskOption{Labels{"zone": "in(a) "}, Labels{"zone": "in(a)b"}}, []string{"no condition"}},
+		{[]TaskOption{Labels{"zone": "near(a)"}}, []string{"no condition", `"exists()"`}},
+		{[]TaskOption{Labels{"zone": "!!a"}}, []string{`the value "!a"`}},
+		{[]TaskOption{Labels{"zone": "exists(a)"}}, []string{"exists takes no values"}},
+		{[]TaskOption{Labels{"a b": "a"}}, []string{`"a b" is no name`}},
+		{[]TaskOption{Labels{"": "a"}}, []string{`label ""`}},
+		{[]TaskOption{PreferLabels{"zone": "a/b"}}, []string{"PreferLabels", `the value "a/b"`}},
+		{[]TaskOption{OnNode("")}, []string{`"" is no node's id`, "mobula list nodes"}},
+		{[]TaskOption{OnNode("host-17")}, []string{`"host-17"`, "want a number"}},
+		{[]TaskOption{PreferNode("134217728")}, []string{`"134217728"`}},
+		{[]TaskOption{OnNode("-1")}, []string{`"-1"`}},
+		{[]TaskOption{Spread(), OnNode("1")}, []string{"Spread", "give one of them"}},
+		{[]TaskOption{PreferNode("1"), Spread()}, []string{"Spread", "give one of them"}},
+	} {
+		_, _, err := resolve(t.Context(), optioned.fn, c.opts)
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%v: %v, want ErrInvalid", c.opts, err)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%v: %v\ndoes not say %q", c.opts, err, want)
+			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"mobula/chaos"
 	"mobula/internal/join"
+	"mobula/internal/labels"
 )
 
 // StartOption configures the node that Start makes. A setting without an option comes from its
@@ -82,6 +83,18 @@ func WithResource(name string, amount float64) StartOption {
 	}
 }
 
+// WithLabels gives the node labels, by which tasks may choose it (Labels). A key is a name such as "zone", or has a domain before it, as
+// "example.com/rack". Labels from the environment or the file are ignored then.
+func WithLabels(of map[string]string) StartOption {
+	return func(c *startConfig) error {
+		if err := labels.Check(of); err != nil {
+			return invalid("WithLabels: %v", err)
+		}
+		c.Labels = of
+		return nil
+	}
+}
+
 // WithProcesses runs tasks in worker processes, this executable started again, instead of goroutines of
 // this process: a task that crashes its process then takes nothing else with it. The program must call
 // Main or WorkerMain before anything else.
@@ -117,6 +130,12 @@ func WithFaults(p *chaos.Plan) StartOption {
 // ConnectNamespace sets the namespace of actor names. Default: "default".
 func ConnectNamespace(name string) ConnectOption {
 	return func(c *connectConfig) error { c.Namespace = name; return nil }
+}
+
+// ConnectToken sets the token with which Connect joins a cluster on other machines; mobula token create --role driver prints one. Default:
+// MOBULA_TOKEN.
+func ConnectToken(token string) ConnectOption {
+	return func(c *connectConfig) error { c.Token = token; return nil }
 }
 
 // ConnectLogger sets where the client logs. Default: slog.Default().

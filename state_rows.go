@@ -8,6 +8,7 @@ type Query struct {
 	Filters []Filter `json:"filters,omitempty"` // a row must pass all
 	Limit   int      `json:"limit,omitempty"`   // 0: 100; at most 10,000
 	Cursor  string   `json:"cursor,omitempty"`  // Page.Next of the page before
+	Node    string   `json:"node,omitempty"`    // the name or home of one node; empty: all of the cluster
 }
 
 // Filter compares a field of a row with a value.
@@ -32,6 +33,14 @@ type Page[T any] struct {
 	Total     int    `json:"total"`          // rows that match, on all pages
 	Truncated bool   `json:"truncated"`      // there are rows after these
 	Next      string `json:"next,omitempty"` // their cursor, for Query.Cursor
+
+	Unreachable []Unreachable `json:"unreachable,omitempty"` // nodes whose rows are missing
+}
+
+// Unreachable is a node that has not answered: its rows are missing on a page.
+type Unreachable struct {
+	Node string `json:"node"` // its name, or its home where no name is known
+	Why  string `json:"why"`
 }
 
 // TaskState is a row of ListTasks: one task.
@@ -42,14 +51,16 @@ type TaskState struct {
 	Kind      string `json:"kind"` // "task", "actor-creation" or "actor-call"
 	State     string `json:"state"`
 	Job       string `json:"job"`
-	Attempt   uint32 `json:"attempt"`   // 1 is the first; 0: none was started
-	Submitted int64  `json:"submitted"` // Unix ns; 0: not known
-	Since     int64  `json:"since"`     // in this state, Unix ns
+	Shape     string `json:"shape,omitempty"` // what it asks of the node that runs it: resources, labels, a node; empty for a call of an actor
+	Attempt   uint32 `json:"attempt"`         // 1 is the first; 0: none was started
+	Submitted int64  `json:"submitted"`       // Unix ns; 0: not known
+	Since     int64  `json:"since"`           // in this state, Unix ns
 	Worker    string `json:"worker,omitempty"`
 	Actor     string `json:"actor,omitempty"`
 	Parent    string `json:"parent,omitempty"`
 	Callsite  string `json:"callsite,omitempty"` // of a sample of the tasks
 	Reason    string `json:"reason,omitempty"`   // why it failed, or runs again
+	Node      string `json:"node,omitempty"`     // where it is listed; empty: the node that was asked is alone
 }
 
 // ActorState is a row of ListActors: one actor.
@@ -70,6 +81,7 @@ type ActorState struct {
 	Worker    string `json:"worker,omitempty"`
 	PID       int    `json:"pid,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why it is dead, or restarted last
+	Node      string `json:"node,omitempty"`   // where it is listed; empty: the node that was asked is alone
 }
 
 // ObjectState is a row of ListObjects: one object that something refers to.
@@ -87,6 +99,7 @@ type ObjectState struct {
 	Within   int    `json:"within"`  // live objects that contain it
 	Pins     int    `json:"pins"`
 	Error    string `json:"error,omitempty"`
+	Node     string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // WorkerState is a row of ListWorkers: one process, or the slots of an embedded node, that runs tasks.
@@ -104,6 +117,7 @@ type WorkerState struct {
 	Goroutines int      `json:"goroutines"`
 	RSS        uint64   `json:"rss"` // bytes, as the kernel counts
 	LeaseIDs   []uint64 `json:"lease_ids,omitempty"`
+	Node       string   `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // JobState is a row of ListJobs: one program's work.
@@ -117,6 +131,7 @@ type JobState struct {
 	Failed    uint64         `json:"failed"`
 	Retried   uint64         `json:"retried"`
 	Objects   int            `json:"objects"`
+	Node      string         `json:"node,omitempty"` // its home; empty: the node that was asked is alone
 }
 
 // GraphState is a row of ListGraphs: one task graph that runs. Its tasks are waiting, queued, processing, done or failed; the others are not
@@ -135,6 +150,7 @@ type GraphState struct {
 	Bytes      uint64 `json:"bytes"`  // of results that are held
 	Peak       uint64 `json:"peak"`   // the highest value of Bytes
 	Started    int64  `json:"started"`
+	Node       string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // ComponentState is a row of ListComponents: one part of the node in its supervision tree.
@@ -150,6 +166,7 @@ type ComponentState struct {
 	Handled     uint64 `json:"handled"`
 	Waiting     bool   `json:"waiting"` // for its restart
 	Error       string `json:"error,omitempty"`
+	Node        string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // NodeStatus is the node at a glance: what Status gives.
@@ -164,6 +181,7 @@ type NodeStatus struct {
 	Metrics   string                   `json:"metrics,omitempty"` // URL
 	Control   string                   `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it failed
 	Resources map[string]ResourceState `json:"resources"`
+	Labels    map[string]string        `json:"labels"` // of the node, by which tasks may choose it
 	Leases    int                      `json:"leases"`
 	Jobs      []JobState               `json:"jobs"`
 	Tasks     map[string]int           `json:"tasks"` // by state, of those that are remembered
@@ -260,6 +278,8 @@ type Explanation struct {
 	Details []string     `json:"details,omitempty"`
 	Task    *TaskState   `json:"task,omitempty"`
 	Object  *ObjectState `json:"object,omitempty"`
+	// TaskClass is by which number schedulers know the task and its like, of one that waits for a slot.
+	TaskClass uint64 `json:"task_class,omitempty"`
 	// Next explains what it waits for in turn: the producer of an argument, and so on.
 	Next *Explanation `json:"next,omitempty"`
 }
@@ -273,4 +293,6 @@ type LogStream struct {
 	Changed int64  `json:"changed"`
 	Omitted int64  `json:"omitted,omitempty"` // bytes before Text that were left out, or not searched
 	Text    string `json:"text,omitempty"`
+	Node    string `json:"node,omitempty"`  // where Path is; empty: the node that was asked is alone
+	Error   string `json:"error,omitempty"` // why the logs of the node are missing; all else but Node is empty then
 }

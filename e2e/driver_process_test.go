@@ -104,7 +104,13 @@ func driverMain() bool {
 // launchDriver starts a driver process, which is ready when it returns.
 func launchDriver(t *testing.T, address, what string) *nodeProcess {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	return launchDriverOf(t, "/proc/self/exe", address, what)
+}
+
+// launchDriverOf is launchDriver of a copy of this program.
+func launchDriverOf(t *testing.T, exe, address, what string) *nodeProcess {
+	t.Helper()
+	cmd := exec.Command(exe, "-test.run=^$")
 	cmd.Env = append(os.Environ(), driverEnv+"="+what+" "+address)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -191,9 +192,11 @@ func TestActorsKeepOrder(t *testing.T) {
 
 func TestNamedActors(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context) {
-		if _, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits")); err != nil {
+		first, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits"))
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer runtime.KeepAlive(first) // it ends with its last handle
 		a, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits"))
 		if err == nil {
 			_, err = counterInc.Go(ctx, a, mobula.V(1)).Get(ctx)

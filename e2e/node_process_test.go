@@ -34,6 +34,7 @@ type nodeConfig struct {
 	Env      []string // its own, beside the test's
 	Workers  []string // added to its workers' environment
 	UID      uint32   // whose it is; 0: the test's
+	Moved    bool     // the directory was copied here
 }
 
 // nodeMain runs the node, if this process is to be one.
@@ -51,7 +52,7 @@ func nodeMain() bool {
 	}
 	ctx := context.Background()
 	n, err := node.Start(ctx, node.Config{
-		Dir: c.Dir, Keep: true, CPUs: c.CPUs, StoreBytes: c.Store, StoreDir: c.StoreDir, SpillURLs: c.Spill, Env: c.Workers, Processes: true, Logger: quiet(),
+		Dir: c.Dir, Keep: true, Moved: c.Moved, CPUs: c.CPUs, StoreBytes: c.Store, StoreDir: c.StoreDir, SpillURLs: c.Spill, Env: c.Workers, Processes: true, Logger: quiet(),
 	})
 	if err != nil {
 		fail(err)

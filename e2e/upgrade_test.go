@@ -22,7 +22,7 @@ import (
 var recordDir = flag.String("record-directory", "", "have TestADirectoryOfTheReleaseBefore write a directory of this release to this file")
 
 // before is the release whose directory is in testdata.
-const before = "0.4"
+const before = "0.5"
 
 // estate is what the actor of the directory has references to: in the log, in the store, and spilled.
 type estate struct {
@@ -156,6 +156,7 @@ func TestADirectoryOfTheReleaseBefore(t *testing.T) {
 	must(t, err)
 	anotherBoot(t, strings.Fields(string(clock))[0]) // the run of the machine in which it was left: memory is trusted
 	for life := range 2 {                            // in the second the directory is this release's own
+		cfg.Moved = life == 0 // it was elsewhere when it was recorded
 		p := mustLaunch(t, cfg)
 		c, job := connect(t, ctx, p)
 		a, err := mobula.GetActor[heir](job, "e2e", "heir")

@@ -7,6 +7,10 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
+	"mobula/internal/ids"
+	"mobula/internal/trust"
+	"mobula/remote"
+	"mobula/remote/membership"
 )
 
 // Event is an input of Core.Step.
@@ -50,6 +54,9 @@ type Free struct {
 	Actor           string
 }
 
+// Fence ends a home's lives up to this one, for good. The reply has the home's record.
+type Fence struct{ Life remote.Life }
+
 // Lookup reads one row from the server, not from the view.
 type Lookup struct {
 	Bucket Bucket
@@ -77,14 +84,25 @@ type Changed struct {
 	Revision uint64
 }
 
-// Announce puts the node in the table of nodes. With Every it writes the row again at that interval: a heartbeat, by which other nodes see
-// that this one lives.
+// Announce puts the node in the table of nodes. With Every there is a heartbeat at that interval, by which other nodes see that this one lives: the row is written
+// again, or, with Tells, the servers are told, who write the heartbeats of many together. With Judge it ends the lives of nodes that are silent for too long.
 type Announce struct {
 	Record NodeRecord
 	Every  time.Duration
+	Tells  bool
+	Judge  *membership.JudgeConfig // nil: others judge
 }
 
-// Beat is the time of a heartbeat.
+// Follows says which trust bundle the node follows, with all the keys that it names: its row has it with the next heartbeat.
+type Follows struct{ Number uint64 }
+
+// Accused says that a node does not hear another's life.
+type Accused struct {
+	By   ids.Home
+	Life remote.Life
+}
+
+// Beat says that a heartbeat is due.
 type Beat struct{}
 
 func (Request) gcsEvent()  {}
@@ -92,6 +110,8 @@ func (Announce) gcsEvent() {}
 func (Beat) gcsEvent()     {}
 func (Answered) gcsEvent() {}
 func (Changed) gcsEvent()  {}
+func (Accused) gcsEvent()  {}
+func (Follows) gcsEvent()  {}
 
 func (Put) op()    {}
 func (Remove) op() {}
@@ -99,6 +119,7 @@ func (Claim) op()  {}
 func (Update) op() {}
 func (Begin) op()  {}
 func (Free) op()   {}
+func (Fence) op()  {}
 func (Lookup) op() {}
 func (List) op()   {}
 
@@ -135,24 +156,45 @@ type Reply struct {
 	Err     error
 }
 
-// After returns an event after a time.
+// Heard says that a node lives: its row was written, or a heartbeat, whose number the row has then. A row may be shown again, with the same number.
+type Heard struct{ Record NodeRecord }
+
+// TellBeat has a server hear a heartbeat of this node. Nobody answers: the next one follows soon.
+type TellBeat struct{ Heartbeat }
+
+// Fenced says that the lives of a home up to this one are over. It may be said again.
+type Fenced struct{ Life remote.Life }
+
+// Bundled gives the cluster's trust bundle, whoever has written it. It may be given again.
+type Bundled struct{ Bundle trust.SignedBundle }
+
+// Left says that a node has ended in order.
+type Left struct{ Life remote.Life }
+
+// After returns an event after a time, in the place of one that is to come.
 type After struct {
 	D  time.Duration
 	Ev Event
 }
 
-func (After) gcsEffect()  {}
-func (Write) gcsEffect()  {}
-func (Delete) gcsEffect() {}
-func (Read) gcsEffect()   {}
-func (Reply) gcsEffect()  {}
+func (After) gcsEffect()    {}
+func (Heard) gcsEffect()    {}
+func (TellBeat) gcsEffect() {}
+func (Fenced) gcsEffect()   {}
+func (Left) gcsEffect()     {}
+func (Bundled) gcsEffect()  {}
+func (Write) gcsEffect()    {}
+func (Delete) gcsEffect()   {}
+func (Read) gcsEffect()     {}
+func (Reply) gcsEffect()    {}
 
 // Core is the control plane's logic: which calls to the server a request needs, and what their answers mean. It
-// holds only the view, the requests under way and when each node was heard last.
+// holds only the view, the requests under way, when each node was heard last, and the judge's opinion.
 type Core struct {
 	view    map[Bucket]map[string]Record
 	pending map[uint64]*pending
 	nodes   nodes
+	lives   lives
 	now     int64
 	out     []Effect
 }
@@ -169,7 +211,8 @@ type pending struct {
 
 // NewCore makes an empty core; watches fill its view.
 func NewCore() *Core {
-	c := &Core{view: make(map[Bucket]map[string]Record), pending: make(map[uint64]*pending), nodes: nodes{heard: make(map[string]int64)}}
+	c := &Core{view: make(map[Bucket]map[string]Record), pending: make(map[uint64]*pending), nodes: nodes{heard: make(map[string]int64)},
+		lives: lives{fenced: make(map[ids.Home]uint64)}}
 	for _, b := range Buckets {
 		c.view[b] = make(map[string]Record)
 	}
@@ -189,14 +232,32 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Announce:
 		c.announce(ev)
 	case Beat:
-		c.beat()
+		c.beatDue()
+	case Accused:
+		c.accused(ev)
+	case Follows:
+		c.follows(ev.Number)
 	}
 	return c.out
 }
 
 func (c *Core) changed(ev Changed) {
-	if ev.Bucket == Nodes {
+	switch ev.Bucket {
+	case Nodes:
 		c.heardOf(ev)
+		c.livesOn(ev)
+	case Homes:
+		c.verdict(ev)
+	case Bundles:
+		if r, ok := ev.Record.(BundleRecord); ok {
+			c.emit(Bundled{r.SignedBundle})
+		}
+		return
+	case Beats:
+		if r, ok := ev.Record.(BeatsRecord); ok {
+			c.beatsOf(r)
+		}
+		return
 	}
 	if ev.Record == nil {
 		delete(c.view[ev.Bucket], ev.Key)
@@ -236,13 +297,15 @@ func (c *Core) request(r Request) {
 		c.beginLife(r.ID, p, op)
 	case Free:
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
+	case Fence:
+		c.emit(Read{ID: r.ID, Bucket: Homes, Key: op.Life.Home.String()})
 	}
 }
 
 func (c *Core) answered(a Answered) {
 	p := c.pending[a.ID]
 	if a.ID == beatID {
-		c.beaten()
+		c.beaten(a)
 		return
 	}
 	if p == nil || a.Wrote != p.writing {
@@ -279,6 +342,8 @@ func (c *Core) answered(a Answered) {
 		c.begun(a, p, op)
 	case Free:
 		c.free(a, p, op)
+	case Fence:
+		c.fence(a, p, op)
 	}
 }
 

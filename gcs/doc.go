@@ -7,8 +7,8 @@
 // The tables are authoritative; a Core's view of them is a cache fed by watches and
 // is rebuilt from them after a crash. Decisions (who owns an actor's name, which home and epoch a node has) are
 // compare-and-set writes; what the view says is a hint. Requests are idempotent, and
-// those without an answer are stepped again after a restart. A node writes its own row, and repeats it as a heartbeat if others read it. Only
-// the core knows when it last heard another node, by the clock of this node.
+// those without an answer are stepped again after a restart. A node writes its own row. If others read it, its heartbeats
+// are written too: by the servers of a cluster, which it tells, or else by the node itself, in its row. Only the core knows when it last heard another node, by the clock of this node.
 //
 // # What blocks, and errors
 //

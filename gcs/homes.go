@@ -23,7 +23,7 @@ func (c *Core) beginLife(id uint64, p *pending, op Begin) {
 		}
 		next = max(next, h.Home+1)
 	}
-	c.writeHome(id, p, HomeRecord{register.First(next, claim), op.Node}, 0)
+	c.writeHome(id, p, HomeRecord{Row: register.First(next, claim), Node: op.Node}, 0)
 }
 
 func (c *Core) writeHome(id uint64, p *pending, row HomeRecord, revision int64) {
@@ -56,7 +56,7 @@ func (c *Core) begun(a Answered, p *pending, op Begin) {
 	}
 	granted := a.Record != nil && row.Life == claim.Life && row.Identity == claim.Identity
 	if claim.Last == nil && a.Record != nil && !granted {
-		c.writeHome(a.ID, p, HomeRecord{register.First(row.Home+1, claim), op.Node}, 0)
+		c.writeHome(a.ID, p, HomeRecord{Row: register.First(row.Home+1, claim), Node: op.Node}, 0)
 		return
 	}
 	next, err := row.Next(claim)
@@ -66,6 +66,10 @@ func (c *Core) begun(a Answered, p *pending, op Begin) {
 	case a.Record != nil && next == row:
 		c.finish(Reply{ID: a.ID, Records: []Record{a.Record}})
 	default:
-		c.writeHome(a.ID, p, HomeRecord{next, op.Node}, int64(a.Revision))
+		var fenced uint64
+		if a.Record != nil {
+			fenced = a.Record.(HomeRecord).Fenced
+		}
+		c.writeHome(a.ID, p, HomeRecord{Row: next, Node: op.Node, Fenced: fenced}, int64(a.Revision))
 	}
 }

@@ -63,8 +63,15 @@ func TestHeartbeats(t *testing.T) {
 	if rows := listed(t, c, 21*every); rows[1].Silent {
 		t.Errorf("heard again it is %+v", rows[1])
 	}
-	c.Step(int64(20*every), Changed{Bucket: Nodes, Key: other.Key()})
-	if rows := listed(t, c, 21*every); len(rows) != 1 {
+	c.Step(int64(30*every), Changed{Bucket: Nodes, Key: "1", Record: nodeRecord(1, "me")}) // its own came after 20 heartbeats: so may others
+	if rows := listed(t, c, 60*every); rows[1].Silent {
+		t.Errorf("heard not long ago as it is told of heartbeats, it is %+v", rows[1])
+	}
+	if rows := listed(t, c, 81*every); !rows[1].Silent {
+		t.Errorf("not heard for long it is %+v", rows[1])
+	}
+	c.Step(int64(81*every), Changed{Bucket: Nodes, Key: other.Key()})
+	if rows := listed(t, c, 81*every); len(rows) != 1 {
 		t.Errorf("one that has left is there: %+v", rows)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/trust"
+	"mobula/remote"
 )
 
 // Bucket names a table.
@@ -21,7 +23,13 @@ const (
 	Actors Bucket = "actors" // key: namespace and name, encoded
 )
 
-// Buckets is every table.
+// Bundles has one row, the cluster's trust bundle. It lies in the table of the authority, which writes it; the others see its changes.
+const Bundles Bucket = "bundle"
+
+// Beats has a row for each server of a cluster: the heartbeats that it heard last. Whoever may not watch the tables is told of the heartbeats alone.
+const Beats Bucket = "beats" // key: server
+
+// Buckets is every table that a node may ask for.
 var Buckets = []Bucket{Nodes, Homes, Actors}
 
 // Record is a row of a table. Rows are kept as JSON, so that an operator can read them
@@ -31,7 +39,7 @@ type Record interface {
 	Key() string
 }
 
-// NodeRecord is a node's announcement of itself, repeated with each heartbeat.
+// NodeRecord is a node's announcement of itself.
 type NodeRecord struct {
 	Home      ids.Home           `json:"home"`
 	Name      string             `json:"name"`
@@ -40,17 +48,33 @@ type NodeRecord struct {
 	PID       int                `json:"pid"`
 	Started   int64              `json:"started"` // Unix nanoseconds
 	Resources map[string]float64 `json:"resources"`
+	Labels    map[string]string  `json:"labels,omitempty"`
 	Version   string             `json:"version"`
-	Beats     uint64             `json:"beats"` // number of heartbeats
+	Role      string             `json:"role,omitempty"`      // in its cluster
+	Identity  string             `json:"identity,omitempty"`  // of its directory
+	Addresses map[string]string  `json:"addresses,omitempty"` // where other nodes reach it, by what they want
+	Beats     uint64             `json:"beats"`               // number of heartbeats when it was written; grows during a life
+	Trust     uint64             `json:"trust,omitempty"`     // number of the trust bundle that it follows, with all the keys in it
 
 	Heard  time.Duration `json:"-"` // in a list: how long ago the last heartbeat was heard here
 	Silent bool          `json:"-"` // in a list: too long ago for a living node
+	Dead   bool          `json:"-"` // in a list: its life was ended
 }
 
 // HomeRecord is a home and who has it.
 type HomeRecord struct {
 	register.Row
-	Node string `json:"node,omitempty"` // the name of the node that answers for it; empty: given by its identity
+	Node   string `json:"node,omitempty"`   // the name of the node that answers for it; empty: given by its identity
+	Fenced uint64 `json:"fenced,omitempty"` // lives up to this epoch are over
+}
+
+// BundleRecord is the cluster's trust bundle.
+type BundleRecord struct{ trust.SignedBundle }
+
+// BeatsRecord are the heartbeats that a server has heard since it wrote its row before.
+type BeatsRecord struct {
+	Server string      `json:"server"`
+	Beats  []Heartbeat `json:"beats"`
 }
 
 // ActorState is a named actor's state.
@@ -83,14 +107,29 @@ func (NodeRecord) Bucket() Bucket { return Nodes }
 // Bucket is Homes.
 func (HomeRecord) Bucket() Bucket { return Homes }
 
+// Bucket is Bundles.
+func (BundleRecord) Bucket() Bucket { return Bundles }
+
+// Bucket is Beats.
+func (BeatsRecord) Bucket() Bucket { return Beats }
+
 // Bucket is Actors.
 func (ActorRecord) Bucket() Bucket { return Actors }
+
+// Life is the life that the node announces.
+func (r NodeRecord) Life() remote.Life { return remote.Life{Home: r.Home, Epoch: r.Epoch} }
 
 // Key is the number of the node's home.
 func (r NodeRecord) Key() string { return r.Home.String() }
 
 // Key is the home's number.
 func (r HomeRecord) Key() string { return r.Home.String() }
+
+// Key is the same for all.
+func (BundleRecord) Key() string { return string(Bundles) }
+
+// Key is the server's name, encoded.
+func (r BeatsRecord) Key() string { return encode(r.Server) }
 
 // Key is the namespace and name, encoded.
 func (r ActorRecord) Key() string { return ActorKey(r.Namespace, r.Name) }
@@ -112,24 +151,26 @@ func encode(s string) string {
 
 // ParseRecord reads a row of a table, as JSON has it.
 func ParseRecord(b Bucket, data []byte) (Record, error) {
-	var err error
 	switch b {
 	case Nodes:
-		var r NodeRecord
-		err = json.Unmarshal(data, &r)
-		return r, err
+		return decode[NodeRecord](data)
 	case Homes:
-		var r HomeRecord
-		err = json.Unmarshal(data, &r)
-		return r, err
+		return decode[HomeRecord](data)
+	case Bundles:
+		return decode[BundleRecord](data)
+	case Beats:
+		return decode[BeatsRecord](data)
 	case Actors:
-		var r ActorRecord
-		if err = json.Unmarshal(data, &r); err == nil {
-			if id, err := ids.ParseTask(r.Actor); err == nil {
-				r.Actor = id.String() // releases before 0.5 wrote it shorter
-			}
+		r, err := decode[ActorRecord](data)
+		if id, malformed := ids.ParseTask(r.Actor); err == nil && malformed == nil {
+			r.Actor = id.String() // releases before 0.5 wrote it shorter
 		}
 		return r, err
 	}
 	return nil, fmt.Errorf("no table %q", b)
+}
+
+func decode[R Record](data []byte) (r R, err error) {
+	err = json.Unmarshal(data, &r)
+	return r, err
 }

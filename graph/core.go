@@ -56,6 +56,10 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.onStart()
 	case WorkerJoined:
 		c.onJoined(ev)
+	case WorkerResized:
+		if c.workers.resize(ev) {
+			c.placement.unstrand()
+		}
 	case WorkerLeft:
 		c.onLeft(ev)
 	case Pause:

@@ -18,6 +18,13 @@ type WorkerJoined struct {
 	Resources map[string]int64
 }
 
+// WorkerResized says that a worker has more or fewer threads and memory than before. Tasks that it has been sent go on.
+type WorkerResized struct {
+	Worker  WorkerID
+	Threads int
+	Memory  int64 // as WorkerJoined's
+}
+
 // WorkerLeft removes a worker and all that it holds. Killed charges the tasks that it was running (Running). If
 // Running is nil, it charges all tasks that were sent to the worker, since nobody knows which had begun.
 type WorkerLeft struct {
@@ -101,23 +108,24 @@ type Cancel struct{ Tasks []int32 }
 // Tick lets the core steal work. The shell sends one every Config.StealInterval while any task is processed.
 type Tick struct{}
 
-func (Start) graphEvent()        {}
-func (WorkerJoined) graphEvent() {}
-func (WorkerLeft) graphEvent()   {}
-func (Pause) graphEvent()        {}
-func (Resume) graphEvent()       {}
-func (Holds) graphEvent()        {}
-func (Broken) graphEvent()       {}
-func (Done) graphEvent()         {}
-func (Failure) graphEvent()      {}
-func (Fetched) graphEvent()      {}
-func (FetchFailed) graphEvent()  {}
-func (LongRunning) graphEvent()  {}
-func (Rejoined) graphEvent()     {}
-func (Recalled) graphEvent()     {}
-func (Want) graphEvent()         {}
-func (Cancel) graphEvent()       {}
-func (Tick) graphEvent()         {}
+func (Start) graphEvent()         {}
+func (WorkerJoined) graphEvent()  {}
+func (WorkerResized) graphEvent() {}
+func (WorkerLeft) graphEvent()    {}
+func (Pause) graphEvent()         {}
+func (Resume) graphEvent()        {}
+func (Holds) graphEvent()         {}
+func (Broken) graphEvent()        {}
+func (Done) graphEvent()          {}
+func (Failure) graphEvent()       {}
+func (Fetched) graphEvent()       {}
+func (FetchFailed) graphEvent()   {}
+func (LongRunning) graphEvent()   {}
+func (Rejoined) graphEvent()      {}
+func (Recalled) graphEvent()      {}
+func (Want) graphEvent()          {}
+func (Cancel) graphEvent()        {}
+func (Tick) graphEvent()          {}
 
 // Effect is an action that Step asks for. The shell carries effects out in order.
 type Effect interface{ graphEffect() }

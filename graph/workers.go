@@ -67,6 +67,19 @@ func (ws *workers) join(ev WorkerJoined) bool {
 	return true
 }
 
+// resize changes what a worker has, if it is there and has a thread still.
+func (ws *workers) resize(ev WorkerResized) bool {
+	w := ws.worker(ev.Worker)
+	if w == nil || ev.Threads <= 0 {
+		return false
+	}
+	ws.tally(w, -1)
+	w.threads, w.memory = ev.Threads, ev.Memory
+	ws.tally(w, 1)
+	ws.markOpen(w)
+	return true
+}
+
 // remove removes a worker that has left. The caller still has to take its tasks off it.
 func (ws *workers) remove(w *worker) {
 	delete(ws.index, w.id)

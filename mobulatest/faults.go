@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,9 +41,11 @@ func report(t testing.TB, plan *chaos.Plan) {
 	t.Logf("mobulatest: %s=%d makes the same faults", chaos.EnvSeed, plan.Seed())
 }
 
-// Times of Invariant: between two checks, and how long its last check may wait for the effects of faults to end.
+// Times of Invariant: between two checks, how long the check that is under way at the end may take, and how long the last one may wait for the
+// effects of faults to end.
 const (
 	invariantPause    = 5 * time.Millisecond
+	invariantGrace    = 5 * time.Second
 	invariantPatience = time.Minute
 )
 
@@ -57,20 +58,25 @@ func Invariant(t testing.TB, c *mobula.Cluster, check func(ctx context.Context) 
 	t.Helper()
 	ctx, cancel := context.WithCancel(c.Context(context.WithoutCancel(t.Context())))
 	broken := false
-	var meanwhile sync.WaitGroup
-	meanwhile.Go(func() {
-		for ctx.Err() == nil {
+	over, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for over.Err() == nil {
 			if err := guarded(ctx, check); err != nil && ctx.Err() == nil && !unavailable(err) {
 				broken = true
 				t.Errorf("mobulatest: the invariant does not hold: %v", err)
 				return
 			}
-			pause(ctx)
+			pause(over)
 		}
-	})
+	}()
 	t.Cleanup(func() {
+		stop()
+		late := time.AfterFunc(invariantGrace, cancel) // what it finds by then counts
+		<-done
+		late.Stop()
 		cancel()
-		meanwhile.Wait()
 		if p := fault.Current(); p != nil {
 			p.Quiet()
 		}

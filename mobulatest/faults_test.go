@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -348,4 +349,31 @@ func TestAnInvariantWaitsForWhatIsAway(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What the check finds while the test ends counts.
+func TestInnerInvariantAtTheEnd(t *testing.T) {
+	if os.Getenv(innerEnv) == "" {
+		return
+	}
+	c := Start(t)
+	looks := make(chan struct{})
+	first := true
+	Invariant(t, c, func(context.Context) error {
+		if !first {
+			return nil
+		}
+		first = false
+		close(looks)
+		<-t.Context().Done()
+		runtime.Gosched() // clean-up goes on
+		return errors.New("a sum is wrong")
+	})
+	<-looks
+}
+
+func TestAnInvariantIsCheckedToTheEnd(t *testing.T) {
+	if out := fails(t, "TestInnerInvariantAtTheEnd"); strings.Count(out, "the invariant does not hold: a sum is wrong") != 1 {
+		t.Errorf("it says:\n%s", out)
+	}
 }

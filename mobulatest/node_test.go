@@ -120,7 +120,7 @@ func anyPlan(seed uint64, node bool) *chaos.Plan {
 		r := rules[rng.IntN(len(rules))]
 		r.Nth = 1 + rng.IntN(12)
 		if !slices.ContainsFunc(out, func(o chaos.Rule) bool {
-			return o.At == r.At && o.Do == r.Do && max(o.Nth, r.Nth)-min(o.Nth, r.Nth) == 1
+			return o.At == r.At && o.Do == r.Do && max(o.Nth, r.Nth)-min(o.Nth, r.Nth) <= 1
 		}) {
 			out = append(out, r)
 		}

@@ -106,7 +106,7 @@ func (ar *args) added(s *argSet) uint64 {
 func (ar *args) admit(s *argSet) {
 	for i, r := range s.objs {
 		if id := s.req.IDs[i]; ar.objects.objs[id] != r { // freed while the set waited
-			ar.failSet(s, id, lostError(id, "was freed while its task waited for room"))
+			ar.failSet(s, i, lostError(id, "was freed while its task waited for room"))
 			return
 		}
 	}
@@ -175,7 +175,7 @@ func (ar *args) remember(s *argSet) {
 		ar.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, s.req})
 		return
 	}
-	ar.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle}})
+	ar.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle && !s.left, s.left}})
 }
 
 // holdArgs takes the pins of an earlier core's set again. Whether its task waits in a get nobody says twice.
@@ -183,6 +183,9 @@ func (ar *args) holdArgs(e heldArgs) {
 	ar.pinArgs(e.PinArgs, true)
 	if e.idle && ar.findSet(e.Task, e.Attempt) != nil {
 		ar.argsIdle(ArgsIdle{Task: e.Task, Idle: true})
+	}
+	if e.left {
+		ar.abandonArgs(AbandonArgs{e.Task, e.Attempt})
 	}
 }
 
@@ -198,10 +201,15 @@ func (ar *args) keepArgs(e KeepArgs) {
 	for _, a := range e.Attempts {
 		keep[a] = true
 	}
+	ar.dropSets(func(s *argSet) bool { return s.req.Job == e.Job && !keep[UnpinArgs{s.req.Task, s.req.Attempt}] })
+}
+
+// dropSets ends the sets that are of a kind, in a fixed order.
+func (ar *args) dropSets(of func(*argSet) bool) {
 	var drop []*argSet
 	for _, l := range ar.sets {
 		for _, s := range l {
-			if s.req.Job == e.Job && !keep[UnpinArgs{s.req.Task, s.req.Attempt}] {
+			if of(s) {
 				drop = append(drop, s)
 			}
 		}
@@ -257,13 +265,14 @@ func (ar *args) undoAdmit(s *argSet) {
 	s.admitted, s.missing, s.idle = false, 0, false
 }
 
-// failSet ends a set one of whose arguments cannot be had.
-func (ar *args) failSet(s *argSet, id ids.ObjectID, err *errs.Error) {
+// failSet ends a set whose i-th argument cannot be had.
+func (ar *args) failSet(s *argSet, i int, err *errs.Error) {
 	if ar.findSet(s.req.Task, s.req.Attempt) != s {
 		return
 	}
+	lost := Lost{ID: s.req.IDs[i], Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Copy: s.objs[i].o.attempt, Err: err}
 	ar.dropSet(s)
-	ar.emit(ToOwner{s.req.Job, Lost{ID: id, Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Err: err}})
+	ar.emit(ToOwner{s.req.Job, lost})
 }
 
 // exceedsLimit says why a set can never be in memory: it is more than the segment and the files outside it may hold.
@@ -336,7 +345,7 @@ func (ar *args) argsIdle(e ArgsIdle) {
 		delete(ar.idle, e.Task)
 	}
 	for _, s := range ar.sets[e.Task] {
-		if s.admitted && s.idle != e.Idle {
+		if s.admitted && !s.left && s.idle != e.Idle {
 			s.idle = e.Idle
 			ar.activate(s, !e.Idle)
 			if s.answered {
@@ -344,6 +353,24 @@ func (ar *args) argsIdle(e ArgsIdle) {
 			}
 		}
 	}
+}
+
+// abandonArgs takes the arguments of an attempt that was given up out of the count. What was not answered no worker reads.
+func (ar *args) abandonArgs(e AbandonArgs) {
+	s := ar.findSet(e.Task, e.Attempt)
+	switch {
+	case s == nil || s.left:
+		return
+	case !s.answered:
+		ar.dropSet(s)
+		return
+	}
+	s.left = true
+	if !s.idle {
+		s.idle = true
+		ar.activate(s, false)
+	}
+	ar.remember(s)
 }
 
 func (ar *args) taskWaits(t ids.TaskID) bool { return ar.idle[t] || ar.creates.creating[t] > 0 }

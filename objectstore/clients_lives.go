@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"maps"
 	"slices"
 
 	"mobula/internal/ids"
@@ -35,7 +36,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 	} else if o := c.old[client]; o != nil {
 		c.clearSlot(o.slot)
 	}
-	for o := range c.pinned {
+	for _, o := range slices.SortedFunc(maps.Keys(c.pinned), compareObjects) {
 		for i := 0; i < len(o.pins); {
 			p := o.pins[i]
 			if p.client != client {
@@ -52,15 +53,9 @@ func (c *Core) clientGone(client ids.ClientID) {
 		}
 		c.relist(o)
 	}
-	for _, g := range c.grants {
-		if g.client == client {
-			c.dropGrant(g)
-		}
-	}
-	for _, d := range c.waiting {
-		if d.client == client {
-			c.withdraw(d)
-		}
+	c.leave(client)
+	for _, k := range c.waitingKeys(func(d *demand) bool { return d.client == client }) {
+		c.withdraw(c.waiting[k])
 	}
 	c.eachRestore(func(d *demand) {
 		d.gets = slices.DeleteFunc(d.gets, func(g getter) bool {
@@ -71,13 +66,8 @@ func (c *Core) clientGone(client ids.ClientID) {
 		})
 		c.cancelRestore(d.o)
 	})
-	for _, l := range c.sets {
-		for _, s := range slices.Clone(l) {
-			if s.req.Worker == client {
-				c.dropSet(s)
-			}
-		}
-	}
+	c.dropSets(func(s *argSet) bool { return s.req.Worker == client })
+	c.dropLenders(func(l *lender) bool { return l.client == client })
 	c.declared(client)
 	delete(c.jobOf, client)
 	c.freeOrphanCopies()

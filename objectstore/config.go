@@ -38,7 +38,8 @@ type Config struct {
 	ReserveStep uint64
 	// ColdFrom is the size from which an extent that would need all its memory reserved is granted
 	// without, after a look at available memory: its writer brings the pages, in parallel, which takes
-	// half the time (segment.Mapping does). 0: never. Default 64 MiB.
+	// half the time (segment.Mapping does). So it is with what is read from another node: its memory comes with its bytes (segment.Room).
+	// 0: never. Default 64 MiB.
 	ColdFrom uint64
 	// WarmBytes of memory stay backed beyond what was in use within WarmIdle, at least a step of reservation while the store is
 	// used (space_purge.go). Default 16 MiB, 1 s, which is mimalloc 3's purge delay. With 10 s, short workloads in a row peaked up

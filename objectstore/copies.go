@@ -86,7 +86,7 @@ func (rs *restores) copyFailed(d *demand, fromMemory bool, cause error) {
 		rs.readInto(d, rs.newJob(d))
 		return
 	}
-	rs.objects.giveBack(d.block, d.file, o.size, d.path)
+	rs.giveBack(d)
 	d.stage = stageWaiting
 	if fromMemory {
 		rs.failRestore(d, errs.New(errs.CodeSegmentUnavailable, "object %v cannot be copied for another job: %v", o.id, cause))
@@ -139,6 +139,15 @@ func (cp *copies) dropCopiesOf(job ids.JobID) {
 	}
 }
 
+// jobOpened forgets that a job was over: a new core must not end it again, and it has a file again.
+func (cp *copies) jobOpened(job ids.JobID) {
+	if note, over := cp.over[job]; over {
+		delete(cp.over, job)
+		cp.emit(Forget{note})
+	}
+	cp.emit(AllowSegment{job})
+}
+
 func (cp *copies) sortedCopies() []*object {
 	out := make([]*object, 0, len(cp.objects.allCopies))
 	for x := range cp.objects.allCopies {
@@ -149,7 +158,7 @@ func (cp *copies) sortedCopies() []*object {
 }
 
 func compareObjects(a, b *object) int {
-	return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.job, b.job), cmp.Compare(a.attempt, b.attempt))
+	return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.job, b.job), cmp.Compare(a.attempt, b.attempt), cmp.Compare(a.slot, b.slot))
 }
 
 // freeOrphanCopies ends copies without an object whose readers are gone.
@@ -187,12 +196,13 @@ func (cp *copies) dropFiles() {
 		if cp.space.alloc.UsedBy(alloc.Owner(job)) > 0 || cp.space.reserving > 0 || cp.clients.clientsOf(job) > 0 {
 			continue
 		}
-		cp.emit(Forget{cp.over[job]})
+		note := cp.over[job]
 		delete(cp.over, job)
 		if cp.space.lastOwner == alloc.Owner(job) {
 			cp.space.hasLastOwner = false
 		}
 		cp.space.alloc.Forget(alloc.Owner(job))
 		cp.emit(DropSegment{job})
+		cp.emit(Forget{note}) // last: a core that is lost before leaves it to the next one
 	}
 }

@@ -31,7 +31,7 @@ func (c *Core) handle(ev Event) {
 	case SealObject:
 		c.seal(e)
 	case DropAttempt:
-		c.dropAttempt(grantKey{e.ID, e.Attempt})
+		c.dropAttempt(grantKey{e.ID, e.Attempt}, e.Client)
 	case Pack:
 		c.pack(e)
 	case PinForGet:
@@ -46,16 +46,26 @@ func (c *Core) handle(ev Event) {
 		c.readAhead(e.IDs)
 	case UnpinArgs:
 		c.unpinArgs(e.Task, e.Attempt)
+	case AbandonArgs:
+		c.abandonArgs(e)
 	case KeepArgs:
 		c.keepArgs(e)
 	case ArgsIdle:
 		c.argsIdle(e)
+	case GoOn:
+		c.goOn(lenderKey{e.Task, e.Client})
+	case lentCPU:
+		c.lentBefore(e)
 	case Free:
 		for _, id := range e.IDs {
 			c.free(id)
 		}
 	case DropJob:
 		c.dropJob(e.Job)
+	case JobOpened:
+		c.jobOpened(e.Job)
+	case ListObjects:
+		c.listObjects(e.Job)
 	case Located:
 		c.located(e)
 	case Export:
@@ -134,33 +144,38 @@ func (c *Core) dropJob(job ids.JobID) {
 		c.emit(Remember{c.over[job], DropJob{job}}) // a new core lets the file go too
 	}
 	c.dropCopiesOf(job)
+	var all []ids.ObjectID
 	for id := range c.objs {
 		if id.Job() == job {
-			c.free(id)
+			all = append(all, id)
 		}
 	}
 	for id := range c.packing {
 		if id.Job() == job {
-			c.free(id)
+			all = append(all, id)
 		}
 	}
-	for k, g := range c.grants {
-		if k.id.Job() == job {
+	slices.SortFunc(all, ids.ObjectID.Compare)
+	for _, id := range all {
+		c.free(id)
+	}
+	for _, x := range c.sortedExports() {
+		if x.ID.Job() == job && !x.r.o.resident { // it would be restored to a file that may go at any time
+			c.endExport(x.key(), lostError(x.ID, "belongs to a job that is over"))
+		}
+	}
+	for _, k := range c.grantKeys(func(g *grant) bool { return g.id.Job() == job }) {
+		if g := c.grants[k]; g.left {
+			c.dropGrant(g)
+		} else {
 			g.doomed = true
 		}
 	}
-	for k, d := range c.waiting {
-		if k.id.Job() == job {
-			c.withdraw(d)
-		}
+	for _, k := range c.waitingKeys(func(d *demand) bool { return d.id.Job() == job }) {
+		c.withdraw(c.waiting[k])
 	}
-	for _, l := range c.sets {
-		for _, s := range slices.Clone(l) {
-			if s.req.Job == job {
-				c.dropSet(s)
-			}
-		}
-	}
+	c.dropSets(func(s *argSet) bool { return s.req.Job == job })
+	c.dropLenders(func(l *lender) bool { return l.job == job })
 	for t := range c.idle {
 		if t.Job() == job {
 			delete(c.idle, t)

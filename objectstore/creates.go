@@ -1,6 +1,9 @@
 package objectstore
 
 import (
+	"cmp"
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
@@ -8,30 +11,23 @@ import (
 	"mobula/wire"
 )
 
-// create answers at once where it can, and else queues: first come, first served.
+// create answers at once where it can, and else queues: first come, first served. An object that is there already is no answer: its owner may be letting go
+// of it, and decides at the seal whose bytes count.
 func (cr *creates) create(client ids.ClientID, m *wire.Create) {
 	if _, ok := cr.clients.byID[client]; !ok {
 		return // it is gone; nobody waits for the answer
 	}
 	k := grantKey{m.ID, m.Attempt}
 	refuse := func(e *errs.Error) { cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Err: e}) }
-	if r, ok := cr.objects.objs[m.ID]; ok {
-		// A freed object that a view still pins has the same bytes: it lives again.
-		if r.o.values != nil {
-			r.o.revive(r.sub)
-		}
-		r.o.gone = false
-		cr.objects.relist(r.o)
-		cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Exists: true})
-		return
-	}
-	if g, ok := cr.grants[k]; ok {
+	if g, ok := cr.grants[k]; ok && g.left {
+		cr.dropGrant(g) // the owner has forgotten that attempt
+	} else if ok {
 		if g.client != client || g.size != m.Size {
 			refuse(errs.New(errs.CodeInvalid, "object %v attempt %d is being written by client %v with %d bytes", m.ID, m.Attempt, g.client, g.size))
 			return
 		}
 		cr.clients.announce(client, g.file, g.size, g.path) // asked again after a restart
-		cr.clients.toClient(client, &wire.Created{Req: m.Req, ID: m.ID, Extent: g.extent()})
+		cr.answer(client, m.Task, &wire.Created{Req: m.Req, ID: m.ID, Extent: g.extent()})
 		return
 	}
 	if d, ok := cr.waiting[k]; ok {
@@ -74,16 +70,7 @@ func (cr *creates) grantDemand(d *demand) {
 	cr.counts.Creates++
 	cr.emit(WriteRecord{g.slot, g.record()})
 	cr.clients.announce(g.client, g.file, g.size, g.path)
-	cr.clients.toClient(g.client, &wire.Created{Req: d.req, ID: g.id, Extent: g.extent()})
-}
-
-// punchUnwritten gives back what a writer may have brought of a part of a cold extent. A
-// reservation under way that meets it would count what was punched: it counts what is there when it ends.
-func (cr *creates) punchUnwritten(b alloc.Block) {
-	cr.space.alloc.Unback(b)
-	if rs := cr.space.settled(alloc.Owned{Owner: b.Owner, Range: b.Range()}); len(rs) > 0 {
-		cr.emit(Punch{rs})
-	}
+	cr.answer(g.client, g.task, &wire.Created{Req: d.req, ID: g.id, Extent: g.extent()})
 }
 
 func (g *grant) footprint() uint64 {
@@ -101,7 +88,7 @@ func (g *grant) record() record.Record {
 // refuseDemand ends a create with an error.
 func (cr *creates) refuseDemand(d *demand, e *errs.Error) {
 	cr.leaveQueue(d)
-	cr.clients.toClient(d.client, &wire.Created{Req: d.req, ID: d.id, Err: e})
+	cr.answer(d.client, d.task, &wire.Created{Req: d.req, ID: d.id, Err: e})
 }
 
 // abort gives an unsealed extent back or withdraws a create that waits.
@@ -113,6 +100,47 @@ func (cr *creates) abort(client ids.ClientID, k grantKey) {
 	if d, ok := cr.waiting[k]; ok && d.client == client {
 		cr.withdraw(d)
 	}
+}
+
+// leave asks the owners of what a client was writing that is gone whether it is sealed: their word on that may be on its way.
+func (cr *creates) leave(client ids.ClientID) {
+	for _, k := range cr.grantKeys(func(g *grant) bool { return g.client == client }) {
+		if g := cr.grants[k]; g.doomed {
+			cr.dropGrant(g)
+		} else {
+			g.left = true
+		}
+	}
+	jobs := cr.left(func(g *grant) bool { return g.client == client })
+	for _, job := range sortedKeys(jobs) {
+		cr.emit(ToOwner{job, Inventory{Job: job, Asked: true, Left: jobs[job]}})
+	}
+}
+
+// left are the extents of clients that are gone, by the job of their object.
+func (cr *creates) left(of func(*grant) bool) map[ids.JobID][]Left {
+	out := make(map[ids.JobID][]Left)
+	for _, k := range cr.grantKeys(func(g *grant) bool { return g.left && of(g) }) {
+		job := k.id.Job()
+		out[job] = append(out[job], Left{k.id, k.attempt, cr.grants[k].client})
+	}
+	return out
+}
+
+// grantKeys and waitingKeys are the grants, and the creates that wait, that are of a kind, in a fixed order.
+func (cr *creates) grantKeys(of func(*grant) bool) []grantKey { return keysOf(cr.grants, of) }
+
+func (cr *creates) waitingKeys(of func(*demand) bool) []grantKey { return keysOf(cr.waiting, of) }
+
+func keysOf[T any](m map[grantKey]T, of func(T) bool) []grantKey {
+	var out []grantKey
+	for k, x := range m {
+		if of(x) {
+			out = append(out, k)
+		}
+	}
+	slices.SortFunc(out, func(a, b grantKey) int { return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.attempt, b.attempt)) })
+	return out
 }
 
 // withdraw ends a create that its client no longer wants. A Created answers it all the same.
@@ -127,7 +155,7 @@ func (cr *creates) dropGrant(g *grant) {
 	cr.space.grantBytes -= g.footprint()
 	cr.objects.clearSlot(g.slot)
 	if g.cold {
-		cr.punchUnwritten(g.block)
+		cr.space.punchUnwritten(g.block)
 	}
 	cr.objects.giveBack(g.block, g.file, g.size, g.path)
 }
@@ -136,20 +164,23 @@ func (cr *creates) dropGrant(g *grant) {
 func (cr *creates) seal(e SealObject) {
 	k := grantKey{e.ID, e.Attempt}
 	g, ok := cr.grants[k]
-	if r, sealed := cr.objects.objs[e.ID]; sealed {
-		if ok && g.client == e.Client { // another attempt was first
+	ours := ok && g.client == e.Client
+	was, there := cr.objects.objs[e.ID]
+	if there && was.o.values == nil && was.o.attempt == e.Attempt && (!ours || !was.o.gone) { // said twice
+		if ours {
 			cr.dropGrant(g)
 		}
-		if r.o.values == nil && r.o.attempt == e.Attempt {
-			return // said twice
-		}
+		cr.objects.keep(was.o)
+		cr.objects.relist(was.o)
 		return
 	}
 	lost := func(err *errs.Error) {
 		cr.emit(ToOwner{e.ID.Job(), Lost{ID: e.ID, Attempt: e.Attempt, Client: e.Client, Err: err}})
 	}
 	switch {
-	case !ok || g.client != e.Client:
+	case there && !ours:
+		return
+	case !ours:
 		lost(lostError(e.ID, "was never granted to the client that sealed it"))
 		return
 	case g.doomed:
@@ -161,12 +192,15 @@ func (cr *creates) seal(e SealObject) {
 		lost(errs.New(errs.CodeProtocol, "object %v sealed with %d bytes, %d were granted", e.ID, e.Size, g.size))
 		return
 	}
+	if there { // its owner has let go of that, or knows nothing of it
+		cr.restores.supersede(e.ID, was, lostError(e.ID, "was made again"))
+	}
 	delete(cr.grants, k)
 	cr.space.grantBytes -= g.footprint()
 	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, job: g.job, resident: true, block: g.block, file: g.file, path: g.path}
 	if g.file == 0 {
 		if tail := max(alloc.Page, (e.Size+alloc.Page-1)&^(alloc.Page-1)); g.cold && tail < g.block.Size {
-			cr.punchUnwritten(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
+			cr.space.punchUnwritten(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
 		}
 		b, err := cr.space.alloc.Shrink(g.block, e.Size)
 		if err != nil {
@@ -185,9 +219,13 @@ func (cr *creates) seal(e SealObject) {
 	cr.objects.relist(o)
 }
 
-// dropAttempt frees what a losing attempt made.
-func (cr *creates) dropAttempt(k grantKey) {
-	if g, ok := cr.grants[k]; ok {
+// dropAttempt frees what a losing attempt made, or what one client of it was granted.
+func (cr *creates) dropAttempt(k grantKey, client ids.ClientID) {
+	g, granted := cr.grants[k]
+	if client != 0 && (!granted || g.client != client) {
+		return
+	}
+	if granted {
 		cr.dropGrant(g)
 		return
 	}
@@ -199,15 +237,5 @@ func (cr *creates) dropAttempt(k grantKey) {
 	if !ok || r.o.values != nil || r.o.attempt != k.attempt {
 		return
 	}
-	o := r.o
-	delete(cr.objects.objs, k.id)
-	o.gone = true
-	if o.restore != nil {
-		cr.restores.failRestore(o.restore, lostError(k.id, "belongs to an attempt that was dropped"))
-	}
-	cr.restores.failCopies(o, lostError(k.id, "belongs to an attempt that was dropped"))
-	if o.pinned() || len(o.copies) > 0 || o.spilling || o.restore != nil || o.filling != nil {
-		cr.objects.orphan(k.id, r)
-	}
-	cr.objects.relist(o)
+	cr.restores.supersede(k.id, r, lostError(k.id, "belongs to an attempt that was dropped"))
 }

@@ -63,8 +63,11 @@ type Reserve struct {
 // Punch gives memory back. It is done before any later effect.
 type Punch struct{ Ranges []alloc.Owned }
 
-// DropSegment removes the file of a job that is over; nothing lies in it.
+// DropSegment removes the file of a job that is over; nothing lies in it. The job gets no other before AllowSegment.
 type DropSegment struct{ Place ids.JobID }
+
+// AllowSegment lets a job have a file that was over before.
+type AllowSegment struct{ Place ids.JobID }
 
 // CopyObject copies what lies in one job's file into another's, either or both in a fallback file; the answer is RestoreDone.
 type CopyObject struct {
@@ -80,10 +83,12 @@ type CopyObject struct {
 type Import struct {
 	Job     uint64
 	From    ids.Home
+	Others  []ids.Home // where the rest may be read if From sends only a part, the best first
 	ID      ids.ObjectID
 	Attempt uint32
 	Place   ids.JobID
 	Extent  wire.Extent
+	Cold    bool // memory is to be brought for it: a lack of it is an error of CodeSegmentUnavailable
 }
 
 // Exported answers Export: where the bytes lie, which stay there until the export ends; or why there are none.
@@ -231,6 +236,13 @@ type recalled struct{ Note }
 type heldArgs struct {
 	PinArgs
 	idle bool // its task waits in a get
+	left bool // the attempt was abandoned
+}
+
+// lentCPU is a task that had lent its CPU before a panic.
+type lentCPU struct {
+	lenderKey
+	job ids.JobID
 }
 
 func (ToClient) storeEffect()       {}
@@ -245,6 +257,7 @@ func (CopyObject) storeEffect()     {}
 func (Import) storeEffect()         {}
 func (Exported) storeEffect()       {}
 func (DropSegment) storeEffect()    {}
+func (AllowSegment) storeEffect()   {}
 func (DropFile) storeEffect()       {}
 func (CopyIn) storeEffect()         {}
 func (WriteRecord) storeEffect()    {}
@@ -264,6 +277,7 @@ func (Tick) storeEvent()         {}
 func (Drained) storeEvent()      {}
 func (Inspect) storeEvent()      {}
 func (begin) storeEvent()        {}
+func (lentCPU) storeEvent()      {}
 func (RecoverSpill) storeEvent() {}
 func (recalled) storeEvent()     {}
 
@@ -274,7 +288,12 @@ func lostError(id ids.ObjectID, why string) *errs.Error {
 // locs is a helper for one location.
 func locs(l spill.Location) []spill.Location { return []spill.Location{l} }
 
-// locatedKey is the note of where else an object is. No other note of a task has a number.
+// freedKey is the note that an object was freed for which gets wait.
+func freedKey(id ids.ObjectID) NoteKey {
+	return NoteKey{Task: id.Task, Attempt: id.Index, N: math.MaxUint64 - 1}
+}
+
+// locatedKey is the note of where else an object is. No other note of a task but freedKey has a number.
 func locatedKey(id ids.ObjectID) NoteKey {
 	return NoteKey{Task: id.Task, Attempt: id.Index, N: math.MaxUint64}
 }

@@ -160,6 +160,71 @@ func TestAWaitingPackEndsWithItsJob(t *testing.T) {
 	}
 }
 
+// A job that was over on a node is opened there again while a process of before is still there. What it makes then outlives the core, and its file the
+// process.
+func TestAJobThatIsOpenedAgainIsNotOver(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.joinJob(1, 1)
+	w.put(1, jobObject(1, 1), mib)
+	w.step(DropJob{1})
+	w.step(JobOpened{1})
+	w.joinJob(2, 1)
+	w.put(2, jobObject(1, 2), mib)
+	w.crash(true)
+	w.relist(0)
+	w.step(ClientGone{1})
+	w.step(Drained{w.epoch})
+	w.relist(0)
+	if r, ok := w.c.objs[jobObject(1, 2)]; !ok || r.o.gone || !r.o.resident || len(w.notes) != 0 {
+		t.Errorf("the store has %+v, and remembers %v", r.o, w.notes)
+	}
+	w.step(DropJob{1})
+	w.step(ClientGone{2})
+	w.relist(0)
+	if len(w.c.over) != 0 || w.c.alloc.UsedBy(1) != 0 || len(w.notes) != 0 {
+		t.Errorf("the job's file is left: %+v, %v", w.c.Stats(), w.notes)
+	}
+}
+
+// A job that is opened again after its file was dropped has a file again.
+func TestAJobThatIsOpenedAgainHasAFile(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.joinJob(1, 1)
+	w.put(1, jobObject(1, 1), mib)
+	w.step(DropJob{1})
+	w.step(ClientGone{1})
+	if !w.noFile[1] {
+		t.Fatal("the job's file is left")
+	}
+	w.step(JobOpened{1})
+	w.joinJob(2, 1)
+	w.put(2, jobObject(1, 2), mib)
+}
+
+// A process that joins a job after its end does not open it: the job's file goes with the process, whatever becomes of the core.
+func TestALateProcessDoesNotOpenItsJob(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		w := newWorld(t, testConfig(16*mib))
+		w.joinJob(1, 1)
+		w.put(1, jobObject(1, 1), mib)
+		w.step(DropJob{1})
+		w.joinJob(2, 1)
+		if crash {
+			w.crash(true)
+			w.step(Drained{w.epoch})
+		}
+		w.step(ClientGone{1})
+		if w.noFile[1] {
+			t.Errorf("crash %v: the file goes while the process has it", crash)
+		}
+		w.step(ClientGone{2})
+		w.relist(0)
+		if !w.noFile[1] || len(w.c.over) != 0 || len(w.notes) != 0 {
+			t.Errorf("crash %v: the job's file is left: %+v, %v", crash, w.c.Stats(), w.notes)
+		}
+	}
+}
+
 // A copy that is made for a process of a job that is over goes with that process.
 func TestALateCopyGoesWithItsReader(t *testing.T) {
 	w := newWorld(t, testConfig(16*mib))

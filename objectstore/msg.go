@@ -24,7 +24,7 @@ type ClientJoined struct {
 	Job    ids.JobID // whose file it has; what lies in others it reads as copies
 }
 
-// ClientGone drops the client's pins, unsealed extents and waiting creates.
+// ClientGone drops the client's pins and waiting creates. What it was writing the owners of the objects are asked about, who have heard of its end before.
 type ClientGone struct{ Client ids.ClientID }
 
 // From owners. Job says whose owner gets the answer.
@@ -38,10 +38,12 @@ type SealObject struct {
 	Meta    []byte
 }
 
-// DropAttempt frees a granted or sealed extent of a losing attempt.
+// DropAttempt frees a granted or sealed extent of a losing attempt; where a client is named, only what that one was granted: the attempt may have begun anew
+// elsewhere.
 type DropAttempt struct {
 	ID      ids.ObjectID
 	Attempt uint32
+	Client  ids.ClientID // 0: whoever makes it
 }
 
 // Pack moves inline values that are over their budget into segment blocks. The answer
@@ -93,6 +95,13 @@ type UnpinArgs struct {
 	Attempt uint32
 }
 
+// AbandonArgs says that the owner has given an attempt up that may still run: its arguments leave the 70 % count, since nobody knows when
+// it ends, and stay pinned until UnpinArgs or its worker's end.
+type AbandonArgs struct {
+	Task    ids.TaskID
+	Attempt uint32
+}
+
 // KeepArgs drops the pins of all of a job's attempts but of those that it names, and withdraws what waits: its owner was
 // restarted, and knows of no others.
 type KeepArgs struct {
@@ -107,17 +116,30 @@ type ArgsIdle struct {
 	Idle bool
 }
 
+// GoOn answers CreateReady: the task has a CPU again, or needs none.
+type GoOn struct {
+	Task   ids.TaskID
+	Client ids.ClientID
+}
+
 // Free drops objects: no reference is left. Pins keep the bytes until they fall.
 type Free struct{ IDs []ids.ObjectID }
 
+// ListObjects asks what the store has of a job, since its owner was restarted. The answer is an Inventory with Asked.
+type ListObjects struct{ Job ids.JobID }
+
 // DropJob frees every object of a job.
 type DropJob struct{ Job ids.JobID }
+
+// JobOpened says that a job of another node is open on this one, be it again: its end here is past, if there was one. Processes of it that join late, after
+// its end, do not say so.
+type JobOpened struct{ Job ids.JobID }
 
 // About other nodes, and from them.
 
 // Located says which other nodes have an intact copy of an object, the best first; it replaces what was said before. The object's owner
 // says it. An object that is not here becomes known by it, and is imported when somebody asks for it. Of one that is here the memory may be
-// used again without a write.
+// used again without a write. With no nodes it says that the copy here is the one that counts; if there is none the answer is Lost.
 type Located struct {
 	ID      ids.ObjectID
 	Attempt uint32
@@ -171,7 +193,17 @@ type ArgsWait struct {
 
 // CreateWaits says that a create of a running task waits, as the spill directories are full: others are to run in its place, since they may
 // let go of objects.
-type CreateWaits struct{ Task ids.TaskID }
+type CreateWaits struct {
+	Task   ids.TaskID
+	Client ids.ClientID
+}
+
+// CreateReady says that such a task can go on, once it has a CPU again: until GoOn answers its creates are not. It is said again when the owner asks
+// what the store has.
+type CreateReady struct {
+	Task   ids.TaskID
+	Client ids.ClientID
+}
 
 // Lost says that the store has no intact copy: a spill file gone, a checksum failed, or the
 // object was never sealed. The store has forgotten it. Task and Client say which request failed (either may be zero).
@@ -181,6 +213,7 @@ type Lost struct {
 	Attempt uint32
 	Ask     uint64 // of the PinArgs, with Task
 	Client  ids.ClientID
+	Copy    uint32 // of which attempt at the object there is no copy; 0: not said
 	Err     *errs.Error
 
 	Unsealed []Unsealed // extents granted for it and not sealed here, though the owner may have logged a seal
@@ -207,10 +240,29 @@ type Packed struct {
 	Size uint64
 }
 
-// Inventory is sent to each owner after the store was rebuilt: every sealed object of the job.
+// Imported says that an object was imported from another node: there is a copy here now.
+type Imported struct {
+	ID      ids.ObjectID
+	Attempt uint32
+}
+
+// Evicted says that the copy of an imported object was dropped, since its memory was needed. It is imported again when somebody asks for it.
+type Evicted struct{ ID ids.ObjectID }
+
+// Inventory is sent to each owner after the store was rebuilt, and answers ListObjects: every object of the job that the store knows. When a client is gone it
+// is sent with Left alone, after the owner has heard the last of the client.
 type Inventory struct {
 	Job     ids.JobID
 	Objects []SealedInfo
+	Asked   bool // it answers ListObjects, or has Left alone
+	Left    []Left
+}
+
+// Left is an extent that a client was given which is gone. The client may have said that it is sealed: SealObject or DropAttempt answers it.
+type Left struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	Client  ids.ClientID
 }
 
 // SealedInfo is one sealed object.
@@ -219,6 +271,8 @@ type SealedInfo struct {
 	Attempt uint32
 	Size    uint64
 	Meta    []byte
+
+	Elsewhere bool // there is no copy here: the store was told of those on other nodes
 }
 
 // OwnerMsg is a message to a job's owner, by value. Nothing but the messages of this file implements it.
@@ -228,9 +282,12 @@ func (ArgsPinned) ownerMsg()  {}
 func (ArgsWait) ownerMsg()    {}
 func (ArgsRefused) ownerMsg() {}
 func (CreateWaits) ownerMsg() {}
+func (CreateReady) ownerMsg() {}
 func (Lost) ownerMsg()        {}
 func (Packed) ownerMsg()      {}
 func (Inventory) ownerMsg()   {}
+func (Imported) ownerMsg()    {}
+func (Evicted) ownerMsg()     {}
 
 func (FromClient) storeEvent()   {}
 func (ClientJoined) storeEvent() {}
@@ -243,10 +300,14 @@ func (UnpinForGet) storeEvent()  {}
 func (PinArgs) storeEvent()      {}
 func (ReadAhead) storeEvent()    {}
 func (UnpinArgs) storeEvent()    {}
+func (AbandonArgs) storeEvent()  {}
 func (KeepArgs) storeEvent()     {}
 func (ArgsIdle) storeEvent()     {}
+func (GoOn) storeEvent()         {}
 func (Free) storeEvent()         {}
+func (ListObjects) storeEvent()  {}
 func (DropJob) storeEvent()      {}
+func (JobOpened) storeEvent()    {}
 func (Located) storeEvent()      {}
 func (Export) storeEvent()       {}
 func (ExportDone) storeEvent()   {}

@@ -17,11 +17,20 @@ import (
 func (no *nodes) located(e Located) {
 	o := no.objects.objs[e.ID].o
 	switch {
-	case o != nil && (o.values != nil || o.attempt != e.Attempt):
-		return // a block is kept as a whole; another attempt's bytes are not these
-	case o == nil && len(e.On) == 0:
+	case o != nil && o.values != nil:
+		return // a block is kept as a whole
+	case len(e.On) == 0 && (o == nil || o.attempt != e.Attempt):
+		no.emit(ToOwner{e.ID.Job(), Lost{ID: e.ID, Copy: e.Attempt, Err: lostError(e.ID, "is not on this node")}})
 		return
-	case o == nil:
+	case o != nil && o.attempt != e.Attempt && !o.gone:
+		return // another attempt's bytes are not these
+	case o != nil && o.attempt != e.Attempt: // who waits for that asks again
+		no.restores.supersede(e.ID, ref{o: o}, lostError(e.ID, "was made again"))
+		o = nil
+	case o != nil && o.gone:
+		no.objects.keep(o)
+	}
+	if o == nil {
 		o = &object{id: e.ID, attempt: e.Attempt, slot: no.objects.newSlot(), size: e.Size, meta: e.Meta, job: e.ID.Job()}
 		no.objects.objs[e.ID] = ref{o: o}
 		no.objects.recordWith(o, append([]byte{}, e.Meta...))
@@ -43,13 +52,18 @@ func (no *nodes) setElsewhere(o *object, on []ids.Home) {
 		no.restores.failRestore(d, lostError(o.id, "is on no node any more"))
 	}
 	no.restores.forget(o)
+	no.emit(ToOwner{o.id.Job(), Lost{ID: o.id, Copy: o.attempt, Err: lostError(o.id, "is on no node any more")}})
 }
 
-// noteElsewhere has a new core know it too.
+// noteElsewhere has a new core know it too, unless the object was let go.
 func (no *nodes) noteElsewhere(o *object, on []ids.Home) {
-	if k := locatedKey(o.id); len(on) > 0 {
+	switch k := locatedKey(o.id); {
+	case o.gone && len(on) == 0 && o.noted:
+		no.objects.forgetPlaces(o)
+	case o.gone:
+	case len(on) > 0:
 		no.emit(Remember{k, Located{o.id, o.attempt, o.size, o.meta, on}})
-	} else if len(o.elsewhere) > 0 {
+	case len(o.elsewhere) > 0:
 		no.emit(Forget{k})
 	}
 	o.elsewhere = on
@@ -65,8 +79,11 @@ func (no *nodes) importInto(d *demand, job uint64, to SpillRead) {
 		return
 	}
 	d.imports, d.node = true, o.elsewhere[0]
-	no.emit(Import{Job: job, From: d.node, ID: o.id, Attempt: o.attempt, Place: to.Place, Extent: to.Extent})
+	no.emit(Import{Job: job, From: d.node, Others: slices.Clone(o.elsewhere[1:]), ID: o.id, Attempt: o.attempt, Place: to.Place, Extent: to.Extent, Cold: d.cold})
 }
+
+// comesFromNode tells whether an object that is not in memory is read from another node.
+func (o *object) comesFromNode() bool { return o.of == nil && !o.spilled }
 
 // importFailed tells whether an import that failed goes on at once with another node. One that has lost the object is not asked again.
 func (no *nodes) importFailed(d *demand, lost bool) bool {

@@ -3,6 +3,7 @@ package objectstore
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -53,6 +54,16 @@ func newNodes(t testing.TB, n int, cfg Config) []*world {
 func (w *world) fetch(e Import) {
 	w.t.Helper()
 	n := &w.nodes
+	if e.Cold {
+		if w.noMem {
+			w.bringPart(e)
+			w.step(RestoreDone{e.Job, errs.New(errs.CodeSegmentUnavailable, "no memory")})
+			return
+		}
+		if n.lossy {
+			w.bringPart(e)
+		}
+	}
 	from := n.others[e.From]
 	if n.tries[e.ID]++; from == nil || n.lossy && n.tries[e.ID]%maxTries != 0 {
 		w.step(RestoreDone{e.Job, errUnreachable})
@@ -62,6 +73,19 @@ func (w *world) fetch(e Import) {
 	n.asked[n.token] = e
 	from.step(Export{To: n.home, Token: n.token, ID: e.ID, Attempt: e.Attempt})
 }
+
+// runUntilAsked lets what is under way go on until another node is asked for an object.
+func (w *world) runUntilAsked() {
+	w.t.Helper()
+	for len(w.nodes.asked) == 0 {
+		if !w.run(nil) {
+			w.t.Fatal("no node is asked")
+		}
+	}
+}
+
+// bringPart is what a cold import has brought before it fails.
+func (w *world) bringPart(e Import) { w.back(e.Place, e.Extent.Off, e.Extent.Size/2) }
 
 // readerOf is another node as somebody who has bytes pinned.
 func readerOf(e Exported) (ids.ClientID, owner) {
@@ -112,6 +136,9 @@ func (w *world) sent(e Exported) {
 		return
 	}
 	to.free(im.Extent, "overwritten by an import")
+	if im.Cold {
+		to.back(im.Place, im.Extent.Off, im.Extent.Size)
+	}
 	to.touch(im.Place, im.Extent)
 	to.mem[at(im.Place, im.Extent)] = w.mem[at(e.Place, e.Extent)]
 	to.step(RestoreDone{im.Job, nil})
@@ -232,6 +259,113 @@ func TestAnObjectIsImportedWhenItIsAskedFor(t *testing.T) {
 	b.step(Free{[]ids.ObjectID{put(1)}})
 	if _, known := b.c.objs[put(1)]; known || len(b.notes) != 0 {
 		t.Errorf("freed, and known still: %v", b.notes)
+	}
+}
+
+// A large object is asked for before its memory is there, and brings it as it comes.
+func TestAnImportBringsItsMemory(t *testing.T) {
+	cfg := idleConfig()
+	cfg.ColdFrom = 2 * mib
+	all := newNodes(t, 2, cfg)
+	a, b := all[0], all[1]
+	a.join(1)
+	b.join(2)
+	a.put(1, put(1), 3*mib)
+	b.tell(put(1), 3*mib, a)
+	b.get(2, put(1))
+	b.runUntilAsked()
+	if len(b.nodes.asked) != 1 || len(b.backed) != 0 {
+		t.Fatalf("asked for: %+v; %d pages have memory", b.nodes.asked, len(b.backed))
+	}
+	settleAll(all, 0)
+	if s := b.c.Stats(); !b.got(put(1)) || s.Backed < 3*mib || uint64(len(b.backed)) != s.Backed/4096 {
+		t.Fatalf("%+v, %d pages have memory", s, len(b.backed))
+	}
+	b.unpin(2, put(1), 1)
+	b.step(Free{[]ids.ObjectID{put(1)}})
+	a.put(1, put(2), 3*mib)
+	b.tell(put(2), 3*mib, a)
+	b.get(2, put(2)) // into the same memory
+	settleAll(all, 0)
+	if s := b.c.Stats(); !b.got(put(2)) || s.Backed > 4*mib || uint64(len(b.backed)) != s.Backed/4096 {
+		t.Fatalf("%+v", s)
+	}
+}
+
+// An import whose memory cannot be had gives back what it has brought, and goes into a file. The holder is not blamed.
+func TestAnImportWithoutMemory(t *testing.T) {
+	cfg := idleConfig()
+	cfg.ColdFrom = 2 * mib
+	all := newNodes(t, 2, cfg)
+	a, b := all[0], all[1]
+	a.join(1)
+	b.join(2)
+	a.put(1, put(1), 3*mib)
+	b.tell(put(1), 3*mib, a)
+	b.get(2, put(1))
+	if !b.run(nil) { // it looked as if there were memory
+		t.Fatal("nothing is reserved")
+	}
+	b.noMem = true
+	b.run(nil)
+	if o := b.c.objs[put(1)].o; len(b.backed) != 0 || o.restore == nil || o.restore.stage != stageFallback || b.records[o.slot].Block.Size != 0 {
+		t.Fatalf("%d pages have memory; %+v, %+v", len(b.backed), o.restore, b.records[o.slot])
+	}
+	settleAll(all, 0)
+	b.relist(int64(3 * time.Second))
+	settleAll(all, 0)
+	if s := b.c.Stats(); !b.got(put(1)) || s.FallbackBytes != 3*mib || s.Imports != 1 {
+		t.Fatalf("%+v, %+v, %+v", s, b.resolved, b.lost)
+	}
+}
+
+// Of an object that its last holder sends in part nothing stays.
+func TestAnImportThatFailsLeavesNoMemory(t *testing.T) {
+	cfg := idleConfig()
+	cfg.ColdFrom = 2 * mib
+	all := newNodes(t, 2, cfg)
+	a, b := all[0], all[1]
+	a.join(1)
+	b.join(2)
+	a.put(1, put(1), 3*mib)
+	b.tell(put(1), 3*mib, a)
+	b.get(2, put(1))
+	b.runUntilAsked()
+	for _, im := range b.nodes.asked {
+		b.bringPart(im)
+	}
+	lose(all, a)
+	settleAll(all[1:], time.Minute)
+	if s := b.c.Stats(); len(b.lost) != 1 || s.Held != 0 || uint64(len(b.backed)) != s.Backed/4096 {
+		t.Fatalf("lost: %+v; %+v, %d pages have memory", b.lost, s, len(b.backed))
+	}
+}
+
+// A core that is lost while memory comes does not count on it.
+func TestAPanicForgetsWhatAnImportBrought(t *testing.T) {
+	cfg := idleConfig()
+	cfg.ColdFrom = 2 * mib
+	all := newNodes(t, 2, cfg)
+	a, b := all[0], all[1]
+	a.join(1)
+	b.join(2)
+	a.put(1, put(1), 3*mib)
+	b.tell(put(1), 3*mib, a)
+	b.get(2, put(1))
+	b.runUntilAsked()
+	for token, im := range b.nodes.asked {
+		b.bringPart(im)
+		b.crash(true)
+		delete(b.nodes.asked, token)
+		b.step(RestoreDone{im.Job, errCancelled})
+	}
+	b.step(Drained{b.epoch})
+	if s := b.c.Stats(); s.Backed != 0 || len(b.backed) != 0 {
+		t.Fatalf("%+v, %d pages have memory", s, len(b.backed))
+	}
+	settleAll(all, 0)
+	if !b.got(put(1)) {
+		t.Errorf("%+v, %+v", b.resolved, b.lost)
 	}
 }
 
@@ -382,6 +516,99 @@ func TestAPanicLosesNoImport(t *testing.T) {
 	}
 }
 
+// An object that is let go while it is imported is not there for a new core: its owner would not know of it.
+func TestAPanicBringsBackNothingThatWasLetGo(t *testing.T) {
+	for _, letGo := range []Event{Free{[]ids.ObjectID{put(1)}}, DropAttempt{ID: put(1)}} {
+		all := newNodes(t, 2, testConfig(16*mib))
+		a, b := all[0], all[1]
+		a.join(1)
+		b.join(2)
+		a.put(1, put(1), mib)
+		b.tell(put(1), mib, a)
+		b.get(2, put(1))
+		for len(a.nodes.read) == 0 { // until the bytes are under way
+			if !b.run(nil) {
+				t.Fatal("nobody asks for it")
+			}
+		}
+		b.step(letGo)
+		b.crash(true)
+		for token, im := range b.nodes.asked {
+			delete(b.nodes.asked, token)
+			b.step(RestoreDone{im.Job, errCancelled})
+		}
+		b.step(Drained{b.epoch})
+		settleAll(all, 0)
+		if b.got(put(1)) { // who had asked for it before it was freed
+			b.unpin(2, put(1), 1)
+		}
+		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || len(b.notes) != 0 {
+			t.Errorf("after %T: %+v, %v", letGo, s, b.notes)
+		}
+	}
+}
+
+// Who had asked for it before gets it from a new core as from the old one, and then it goes.
+func TestAPanicLosesNoImportOfWhatWasLetGo(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		all := newNodes(t, 2, testConfig(16*mib))
+		a, b := all[0], all[1]
+		a.join(1)
+		b.join(2)
+		a.put(1, put(1), mib)
+		b.tell(put(1), mib, a)
+		b.get(2, put(1))
+		for len(a.nodes.read) == 0 { // until the bytes are under way
+			if !b.run(nil) {
+				t.Fatal("nobody asks for it")
+			}
+		}
+		b.step(Free{[]ids.ObjectID{put(1)}})
+		b.crash(true)
+		if twice {
+			b.crash(true)
+		}
+		for token, im := range b.nodes.asked {
+			delete(b.nodes.asked, token)
+			b.step(RestoreDone{im.Job, errCancelled})
+		}
+		b.step(Drained{b.epoch})
+		settleAll(all, 0)
+		if !b.got(put(1)) || len(b.lost) != 0 {
+			t.Fatalf("%+v, lost %+v", b.resolved, b.lost)
+		}
+		b.unpin(2, put(1), 1)
+		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || len(b.notes) != 0 {
+			t.Errorf("left: %+v, %v", s, b.notes)
+		}
+	}
+}
+
+// An object that was let go while it is imported, and made again elsewhere, is imported anew: who waits for the old one asks once more.
+func TestAnObjectThatWasLetGoIsLocatedAgain(t *testing.T) {
+	for _, attempt := range []uint32{0, 1} {
+		all := newNodes(t, 2, testConfig(16*mib))
+		a, b := all[0], all[1]
+		a.join(1)
+		b.join(2)
+		a.put(1, put(1), mib)
+		b.tell(put(1), mib, a)
+		b.get(2, put(1))
+		b.step(Free{[]ids.ObjectID{put(1)}})
+		b.step(Located{ID: put(1), Attempt: attempt, Size: mib, Meta: []byte{0, 7}, On: []ids.Home{1}})
+		if o := b.c.objs[put(1)].o; o == nil || o.attempt != attempt || o.gone {
+			t.Fatalf("attempt %d: the store has %+v", attempt, o)
+		}
+		if lost := len(b.lost); lost != int(attempt) {
+			t.Errorf("attempt %d: %d are told that it is lost: %+v", attempt, lost, b.lost)
+		}
+		b.crash(true)
+		if o := b.c.objs[put(1)].o; o == nil || o.attempt != attempt || o.gone {
+			t.Errorf("attempt %d: a new store has %+v", attempt, o)
+		}
+	}
+}
+
 // What was asked for and can come from nowhere is lost, however far it is.
 func TestTheLastNodeThatHasAnObjectGoes(t *testing.T) {
 	for _, far := range []string{"asked for", "waits for room", "on its way", "tried again"} {
@@ -453,6 +680,30 @@ func TestAnExportThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// An object of a job that is over is not restored for another node: the job's file may go any time.
+func TestAnExportThatWaitsEndsWithItsJob(t *testing.T) {
+	all := newNodes(t, 1, testConfig(16*mib))
+	a := all[0]
+	a.nodes.hold = true
+	a.join(1)
+	for i := range 8 {
+		a.putSlowly(1, put(i), 3*mib)
+	}
+	a.step(Export{To: 9, Token: 1, ID: put(0)})
+	if x := a.c.exports[exportKey{9, 1}]; x == nil || x.r.o.resident {
+		t.Fatal("the object is to be on disk, and asked for")
+	}
+	a.step(DropJob{1})
+	if len(a.c.exports) != 0 {
+		t.Errorf("exports are %v", a.c.exports)
+	}
+	a.step(ClientGone{1})
+	settleAll(all, time.Second)
+	if s := a.c.Stats(); len(a.c.over) != 0 || s.Backed != 0 || len(a.c.all()) != 0 {
+		t.Errorf("left of the job: %v, %+v", a.c.over, s)
+	}
+}
+
 // A restore for another node goes on when a client that waits too does not want it any more, and says who waits.
 func TestAnExportWaitsOnItsOwn(t *testing.T) {
 	all := newNodes(t, 1, idleConfig())
@@ -512,11 +763,57 @@ func TestWhatIsSaidOfOtherBytes(t *testing.T) {
 	}
 }
 
+// An owner that says that no other node has an object asks whether it is here.
+func TestAStoreSaysWhatItHasNot(t *testing.T) {
+	all := newNodes(t, 2, testConfig(4*mib))
+	a, b := all[0], all[1]
+	a.join(1)
+	a.put(1, put(1), mib)
+	a.step(Located{ID: put(1), Size: mib})
+	b.step(Located{ID: put(1), Size: mib})
+	a.step(Located{ID: put(1), Attempt: 2, Size: mib})
+	if len(b.gone) != 1 || len(a.gone) != 1 {
+		t.Errorf("it is said to be lost %d times where it is not, and %d times where another attempt's is", len(b.gone), len(a.gone))
+	}
+	b.tell(put(1), mib, a)
+	lose(all, a)
+	if len(b.gone) != 2 {
+		t.Error("nobody is told that the last copy is gone")
+	}
+}
+
+// An owner that was restarted asks what there is: copies, and what is known to be elsewhere.
+func TestAStoreListsWhatItKnows(t *testing.T) {
+	all := newNodes(t, 2, testConfig(4*mib))
+	a, b := all[0], all[1]
+	a.join(1)
+	b.join(1)
+	a.put(1, put(1), mib)
+	b.put(1, put(2), mib)
+	b.tell(put(1), mib, a)
+	b.step(ListObjects{Job: 1})
+	b.step(ListObjects{Job: 2})
+	want := []Inventory{{Job: 1, Asked: true, Objects: []SealedInfo{{ID: put(1), Size: mib, Elsewhere: true}, {ID: put(2), Size: mib}}}, {Job: 2, Asked: true}}
+	if len(b.invent) != 2 {
+		t.Fatalf("%d answers", len(b.invent))
+	}
+	for i, inv := range b.invent {
+		for k := range inv.Objects {
+			inv.Objects[k].Meta = nil
+		}
+		if !reflect.DeepEqual(inv, want[i]) {
+			t.Errorf("%+v, want %+v", inv, want[i])
+		}
+	}
+}
+
 // Whatever is made, imported, evicted, freed and lost on three nodes, whoever asks gets what was sealed or is told that it is lost, and at the end
 // nobody has anything pinned.
 func TestNodesReadOneAnother(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		all := newNodes(t, 3, testConfig(8*mib))
+		cfg := testConfig(8 * mib)
+		cfg.ColdFrom = rapid.SampledFrom([]uint64{0, 1, 64 << 10}).Draw(rt, "cold from")
+		all := newNodes(t, 3, cfg)
 		for i, w := range all {
 			w.join(ids.ClientID(10*i + 11))
 			w.joinJob(ids.ClientID(10*i+12), 2)
@@ -585,7 +882,9 @@ func TestNodesReadOneAnother(t *testing.T) {
 				}
 			}
 		}
-		settleAll(live, time.Hour)
+		for range 2 * maxTries { // an object, and a copy of it for another job
+			settleAll(live, time.Hour) // what fails after that is tried again in the next hour
+		}
 		for _, w := range live {
 			if got := len(w.resolved) + len(w.lost); got != asked[w] {
 				rt.Fatalf("node %d: %d answers to %d questions", w.nodes.home, got, asked[w])

@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/spill"
 )
 
 // evict drops the bytes in memory of an object that has a spilled copy or one on another node, or is a copy.
@@ -21,6 +22,43 @@ func (os *objects) evict(o *object) {
 	os.record(o)
 	os.giveBack(o.block, o.file, o.size, o.path)
 	o.file, o.path = 0, ""
+	if !o.spilled {
+		os.emit(ToOwner{o.id.Job(), Evicted{o.id}})
+	}
+}
+
+// letGo has an object go as soon as nothing keeps it. A new core does not learn where else it is, but for those who wait for it already: then it learns that
+// it was freed as well.
+func (os *objects) letGo(o *object) {
+	o.gone = true
+	if len(o.elsewhere) == 0 {
+		return
+	}
+	if d := o.restore; d != nil && len(d.gets) > 0 && os.objs[o.id].o == o {
+		o.noted = true
+		os.emit(Remember{freedKey(o.id), Free{[]ids.ObjectID{o.id}}})
+		return
+	}
+	os.forgetPlaces(o)
+}
+
+// forgetPlaces has no new core learn where else an object is.
+func (os *objects) forgetPlaces(o *object) {
+	os.emit(Forget{locatedKey(o.id)})
+	os.forgetFreed(o)
+}
+
+func (os *objects) forgetFreed(o *object) {
+	if o.noted {
+		o.noted = false
+		os.emit(Forget{freedKey(o.id)})
+	}
+}
+
+// keep has an object stay that was let go and is still here: its owner has a use for it again.
+func (os *objects) keep(o *object) {
+	o.gone = false
+	os.forgetFreed(o)
 }
 
 // destroy forgets an object and all its copies.
@@ -45,8 +83,8 @@ func (os *objects) destroy(o *object) {
 		os.emit(SpillRemove{locs(o.loc)})
 		os.progress.disk.retryAt = 0 // a disk that was full has room again
 	}
-	if len(o.elsewhere) > 0 {
-		os.emit(Forget{locatedKey(o.id)})
+	if len(o.elsewhere) > 0 && (!o.gone || o.noted) {
+		os.forgetPlaces(o)
 	}
 	if o.resident {
 		os.giveBack(o.block, o.file, o.size, o.path)
@@ -107,8 +145,22 @@ func (os *objects) all() []*object {
 	for o := range os.allCopies {
 		add(o)
 	}
-	slices.SortFunc(out, func(a, b *object) int { return a.id.Compare(b.id) })
+	slices.SortFunc(out, compareObjects)
 	return out
+}
+
+// unused are the spilled copies that no object has. An earlier core may have given objects theirs, of a write that is told again to this one.
+func (os *objects) unused(written []spill.Location) []spill.Location {
+	if len(written) == 0 {
+		return nil
+	}
+	used := make(map[spill.Location]bool)
+	for _, o := range os.all() {
+		if o.spilled {
+			used[o.loc] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(written), func(l spill.Location) bool { return used[l] })
 }
 
 // orphan keeps what an id was before where a client's Unpin finds it.

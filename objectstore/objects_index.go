@@ -7,7 +7,7 @@ func (os *objects) record(o *object) { os.recordWith(o, nil) }
 
 func (os *objects) recordWith(o *object, payload []byte) {
 	r := record.Record{State: record.StateSealed, ID: o.id, Attempt: o.attempt, Size: o.size, Job: o.job, Spilled: o.spilled, Loc: o.loc,
-		Packed: o.values != nil, Copy: o.of != nil, Payload: payload}
+		Packed: o.values != nil, Copy: o.of != nil || o.superseded(), Payload: payload}
 	if r.Copy {
 		r.Payload = []byte{} // what it is of has it
 	}
@@ -22,3 +22,6 @@ func (os *objects) recordWith(o *object, payload []byte) {
 	}
 	os.emit(WriteRecord{o.slot, r})
 }
+
+// superseded tells whether another object has the id: to the index it is a copy without an object then, which stays for those alone who may read it.
+func (o *object) superseded() bool { return o.values == nil && len(o.orphaned) > 0 }

@@ -77,5 +77,3 @@ func (os *objects) dropFreedValue(id ids.ObjectID, r ref) {
 		r.o.gone = true
 	}
 }
-
-func (o *object) revive(sub uint32) { o.values[sub].gone = false }

@@ -166,7 +166,7 @@ func (pk *packs) free(id ids.ObjectID) {
 		r.o.values[r.sub].gone = true
 		pk.objects.dropFreedValue(id, r)
 	} else {
-		r.o.gone = true
+		pk.objects.letGo(r.o)
 	}
 	pk.restores.cancelRestore(r.o)
 	pk.objects.relist(r.o)

@@ -41,7 +41,7 @@ func NewCore(cfg Config) *Core {
 	c.progress = &progress{step: s}
 	c.objects = newObjects(s, c.clients, c.space, c.progress)
 	c.demands = &demands{step: s, space: c.space}
-	c.restores = &restores{step: s, clients: c.clients, objects: c.objects, demands: c.demands, up: c}
+	c.restores = &restores{step: s, clients: c.clients, space: c.space, objects: c.objects, demands: c.demands, up: c}
 	c.nodes = &nodes{step: s, progress: c.progress, objects: c.objects, restores: c.restores, exports: make(map[exportKey]*export)}
 	c.creates = newCreates(s, c.clients, c.space, c.objects, c.demands, c.restores)
 	c.packs = &packs{step: s, space: c.space, objects: c.objects, demands: c.demands, restores: c.restores, packing: make(map[ids.ObjectID]*packing)}
@@ -159,6 +159,7 @@ type demands struct {
 type restores struct {
 	*step
 	clients     *clients
+	space       *space
 	objects     *objects
 	demands     *demands
 	up          restoresUp
@@ -168,6 +169,7 @@ type restores struct {
 
 // restoresUp is those who wait for an object, and the nodes that it may be read from.
 type restoresUp interface {
+	withoutMemory(d *demand, err error)
 	importInto(d *demand, job uint64, to SpillRead)
 	importFailed(d *demand, lost bool) bool
 	exportsOf(o *object) []*export
@@ -175,7 +177,7 @@ type restoresUp interface {
 	endExport(k exportKey, why *errs.Error)
 	answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids.ObjectID)
 	answerSet(s *argSet)
-	failSet(s *argSet, id ids.ObjectID, err *errs.Error)
+	failSet(s *argSet, i int, err *errs.Error)
 	noRoom(s *argSet, err *errs.Error)
 }
 
@@ -199,12 +201,13 @@ type creates struct {
 	grants           map[grantKey]*grant
 	waiting          map[grantKey]*demand // creates that are not granted yet
 	creating         map[ids.TaskID]int   // tasks' waiting creates
+	lenders          map[lenderKey]*lender
 	reservingCreates int
 }
 
 func newCreates(s *step, cs *clients, sp *space, os *objects, dm *demands, rs *restores) *creates {
 	return &creates{step: s, clients: cs, space: sp, objects: os, demands: dm, restores: rs, grants: make(map[grantKey]*grant),
-		waiting: make(map[grantKey]*demand), creating: make(map[ids.TaskID]int)}
+		waiting: make(map[grantKey]*demand), creating: make(map[ids.TaskID]int), lenders: make(map[lenderKey]*lender)}
 }
 
 // packs fuses small values that owners have no room for.

@@ -99,12 +99,25 @@ func (rm *placing) place(d *demand) bool {
 	rm.progress.stall.stalled = false
 	if rs := rm.space.alloc.Unbacked(b); len(rs) > 0 {
 		d.stage = stageReserving
-		d.cold = d.o == nil && d.pack == nil && rm.cfg.ColdFrom > 0 && d.need >= rm.cfg.ColdFrom && !b.Slab && len(rs) == 1 && rs[0] == b.Range()
+		d.cold = rm.mayBeCold(d, rs)
 		rm.reserve(d, rs)
 		return true
 	}
 	rm.placed(d)
 	return true
+}
+
+// mayBeCold tells whether memory need not be put behind parts of a demand's block before they are used: whoever writes them brings it. A client
+// does so for a block of which nothing is backed, an import from another node for any.
+func (rm *placing) mayBeCold(d *demand, unbacked []alloc.Range) bool {
+	if rm.cfg.ColdFrom == 0 || d.block.Slab || d.pack != nil {
+		return false
+	}
+	var n uint64
+	for _, r := range unbacked {
+		n += r.Size
+	}
+	return n >= rm.cfg.ColdFrom && (d.o != nil && d.o.comesFromNode() || d.o == nil && n == d.block.Size)
 }
 
 // makeRoom evicts copies until the demand is placed, or else sees to it that enough is being

@@ -1,6 +1,8 @@
 package objectstore
 
 import (
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/objectstore/alloc"
 )
@@ -93,9 +95,9 @@ func (rm *placing) fallback(d *demand) {
 // fallbackDone gives the file to the demand that waited for it.
 func (rm *placing) fallbackDone(e FallbackDone) {
 	d, ok := takeJob[*demand](rm.step, e.Job)
-	if !ok {
-		if e.Err == nil {
-			rm.clients.dropFile(e.File, e.Path) // of an earlier core
+	if !ok { // an earlier core has asked for it
+		if e.Err == nil && !rm.hasFile(e.File) {
+			rm.clients.dropFile(e.File, e.Path)
 		}
 		return
 	}
@@ -115,6 +117,16 @@ func (rm *placing) fallbackDone(e FallbackDone) {
 	rm.log("an object is served from a file outside the store: nothing in it can be unpinned", nil)
 	d.block, d.file, d.path = alloc.Block{}, e.File, e.Path
 	rm.placed(d)
+}
+
+// hasFile tells whether something lies in a fallback file. An earlier core may have been lost after it had placed it there, and the answer comes again.
+func (rm *placing) hasFile(file uint32) bool {
+	for _, g := range rm.creates.grants {
+		if g.file == file {
+			return true
+		}
+	}
+	return slices.ContainsFunc(rm.objects.all(), func(o *object) bool { return o.file == file })
 }
 
 // fallbackFailed notes that no file outside the segment could be made for a demand, and has it wait, or ends it.

@@ -53,7 +53,7 @@ func (rm *placing) nextArgHolder() (found *demand) {
 
 // keepsWaiting tells whether a demand for which there is no room goes on waiting.
 func (rm *placing) keepsWaiting(d *demand) bool {
-	if !rm.progress.diskFull() || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.deadlocked(d) {
+	if !rm.progress.diskFull() && !rm.creates.awaitCPU() || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.deadlocked(d) {
 		return false
 	}
 	if rm.progress.fullDisk.from == 0 {
@@ -68,7 +68,9 @@ func (rm *placing) keepsWaiting(d *demand) bool {
 		return false
 	}
 	rm.wakeAt(due)
-	rm.log("creates wait until others let go of objects: every spill directory is full", rm.progress.fullError())
+	if err := rm.progress.fullError(); err != nil {
+		rm.log("creates wait until others let go of objects: every spill directory is full", err)
+	}
 	rm.yieldCPU()
 	return true
 }
@@ -93,9 +95,10 @@ func (rm *placing) yieldCPU() {
 		return
 	}
 	for _, d := range rm.demands.queues[laneCreate].All() {
-		if d.stage == stageWaiting && !d.yielded && !d.task.IsZero() {
-			d.yielded, rm.progress.fullDisk.yielded = true, rm.now
-			rm.emit(ToOwner{d.id.Job(), CreateWaits{Task: d.task}})
+		if k := (lenderKey{d.task, d.client}); d.stage == stageWaiting && !d.task.IsZero() && rm.creates.lenders[k] == nil {
+			rm.progress.fullDisk.yielded = rm.now
+			rm.creates.lend(k, d.id.Job())
+			rm.emit(ToOwner{d.id.Job(), CreateWaits{Task: d.task, Client: d.client}})
 			rm.wakeAt(rm.now + int64(rm.cfg.Stall))
 			return
 		}

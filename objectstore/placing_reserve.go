@@ -49,22 +49,29 @@ func (rm *placing) reserveDone(e ReserveDone) {
 	case !d.exact && !d.cold:
 		d.exact = true // a whole step is not there, but what is needed may be
 		rm.reserve(d, rm.space.alloc.Unbacked(d.block))
-	case d.reserveFailed && !d.takingFromOthers:
-		rm.reserveFailed(d, e.Err)
 	default:
-		// Only memory that the segment has already is left, for a while: back to the head of the queue.
-		d.reserveFailed = true
-		rm.log("no memory can be reserved for the object store", e.Err)
-		rm.space.reserveRetryAt, rm.space.reserveErr = rm.after(rm.cfg.Stall), e.Err
-		if d.takingFromOthers {
-			d.takingFromOthers, d.takeRetryAt = false, rm.space.reserveRetryAt
-		}
-		rm.space.freeBlock(d.block)
-		d.stage = stageWaiting
-		rm.demands.queues[d.lane].PushFront(d)
-		rm.wakeAt(rm.space.reserveRetryAt)
+		rm.withoutMemory(d, e.Err)
 	}
 	rm.space.punchUnowned(r)
+}
+
+// withoutMemory goes on with a demand that has a block for which no memory could be had.
+func (rm *placing) withoutMemory(d *demand, err error) {
+	if d.reserveFailed && !d.takingFromOthers {
+		rm.reserveFailed(d, err)
+		return
+	}
+	// Only memory that the segment has already is left, for a while: back to the head of the queue.
+	d.reserveFailed = true
+	rm.log("no memory can be reserved for the object store", err)
+	rm.space.reserveRetryAt, rm.space.reserveErr = rm.after(rm.cfg.Stall), err
+	if d.takingFromOthers {
+		d.takingFromOthers, d.takeRetryAt = false, rm.space.reserveRetryAt
+	}
+	rm.space.freeBlock(d.block)
+	d.stage = stageWaiting
+	rm.demands.queues[d.lane].PushFront(d)
+	rm.wakeAt(rm.space.reserveRetryAt)
 }
 
 // reserveFailed ends a demand for which no memory could be reserved, twice: a restore goes on in a

@@ -92,7 +92,11 @@ func inOrder[K comparable, V any](m map[K]V) []K {
 func (x *chaos) joinOne() {
 	x.clients = append(x.clients, x.next)
 	j := ids.JobID(1 + x.rnd.Intn(x.njobs))
-	if x.over[j] {
+	switch {
+	case x.over[j] && x.rnd.Intn(2) == 0: // the job is back
+		delete(x.over, j)
+		x.step(JobOpened{j})
+	case x.over[j]:
 		j = 1 // which is never over
 	}
 	x.joinJob(x.next, j)
@@ -122,7 +126,7 @@ func (x *chaos) absorb() {
 			continue
 		}
 		delete(x.open, r)
-		if m.Err == nil && !m.Exists && slices.Contains(x.clients, c.client) && x.c.grants[grantKey{c.id, c.attempt}] != nil {
+		if m.Err == nil && slices.Contains(x.clients, c.client) && x.c.grants[grantKey{c.id, c.attempt}] != nil {
 			x.write(c.client, c.attempt, m)
 			x.granted = append(x.granted, grantOf{c, m})
 		}
@@ -223,13 +227,13 @@ func (x *chaos) act() {
 			g := x.granted[x.rnd.Intn(len(x.granted))]
 			x.granted = slices.DeleteFunc(x.granted, func(o grantOf) bool { return o.id == g.id && o.attempt == g.attempt })
 			delete(x.owned, owner{id: g.id, attempt: g.attempt, client: g.client})
-			x.step(DropAttempt{g.id, g.attempt})
+			x.step(DropAttempt{ID: g.id, Attempt: g.attempt})
 		}
 	case 26:
 		if id, ok := x.object(); ok && x.c.objs[id].o != nil && x.c.objs[id].o.values == nil {
 			delete(x.alive, id)
 			x.freed[id] = true
-			x.step(DropAttempt{id, x.c.objs[id].o.attempt})
+			x.step(DropAttempt{ID: id, Attempt: x.c.objs[id].o.attempt})
 		}
 	case 29:
 		if x.njobs > 1 && x.rnd.Intn(8) == 0 {

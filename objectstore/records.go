@@ -39,6 +39,7 @@ type object struct {
 	quarantine bool // from before a restart; some client may still read it
 	draining   bool // an earlier core's read may still be filling a block for it
 	gone       bool // no reference is left; goes when pins, spill and restore let it
+	noted      bool // a new core learns that it was freed, since gets wait for it
 	spilling   bool
 	dead       bool // destroyed
 	counted    bool // in Core.pinnedBytes
@@ -169,7 +170,8 @@ type argSet struct {
 	admitted bool  // its objects are pinned, or will be when restored
 	missing  int   // arguments that are not in memory yet
 	answered bool
-	idle     bool // admitted, and not counted: its task waits in a get
+	idle     bool // admitted, and not counted: its task waits in a get, or the attempt was abandoned
+	left     bool // the attempt was abandoned
 }
 
 // demand asks for memory: a create, a restore or a pack.
@@ -184,8 +186,7 @@ type demand struct {
 	node          ids.Home // that it is imported from
 	path          string
 	exact         bool // its reservation was tried again without the step
-	cold          bool // its writer will bring the memory
-	yielded       bool // its task was asked for its CPU
+	cold          bool // whoever writes it will bring the memory
 	reserveFailed bool // its reservation failed, and it waited for what is backed already
 	held          bool // a reservation for another job is under way where it could lie
 
@@ -244,6 +245,22 @@ type grant struct {
 	slot   uint32
 	cold   bool // the writer brings the memory: nothing is known of it until it is sealed
 	doomed bool // its job is gone: it will not be sealed
+	left   bool // its client is gone: the owner of the object says whether it is sealed
+}
+
+// lenderKey names a task in a process.
+type lenderKey struct {
+	task   ids.TaskID
+	client ids.ClientID
+}
+
+// lender is a task that has given its CPU to others while a create of it waits.
+type lender struct {
+	lenderKey
+	job     ids.JobID // whose owner knows the task
+	note    uint64
+	ready   bool            // its owner was told that it can go on
+	answers []*wire.Created // which it gets when it has a CPU again
 }
 
 // exportKey names an export: the node that asked, and its number for it.

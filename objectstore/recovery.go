@@ -134,9 +134,15 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 		}
 		return true
 	}
-	if _, dup := rc.objects.objs[e.ID]; dup {
+	was, dup := rc.objects.objs[e.ID]
+	switch {
+	case dup && was.o.values == nil:
 		rc.skipRecord(o)
 		return o.draining
+	case dup: // a value that was freed, and made again as an object of its own
+		was.o.values[was.sub].gone = true
+		was.o.live--
+		was.o.gone = was.o.live == 0
 	}
 	rc.objects.objs[e.ID] = ref{o: o}
 	return true
@@ -171,10 +177,10 @@ func (rc *recovery) skipRecord(o *object) {
 
 func (rc *recovery) replayGrant(e record.Entry, r Replay) bool {
 	k := grantKey{e.ID, e.Attempt}
-	if _, dup := rc.creates.grants[k]; dup || rc.clients.old[e.Client] == nil || !rc.claimExtent(e, r) {
-		return false // a writer that is gone has nothing to seal
+	if _, dup := rc.creates.grants[k]; dup || !rc.claimExtent(e, r) {
+		return false
 	}
-	g := &grant{grantKey: k, client: e.Client, size: e.Size, job: e.Job, block: e.Block, file: e.File, path: e.Path, slot: e.Slot}
+	g := &grant{grantKey: k, client: e.Client, size: e.Size, job: e.Job, block: e.Block, file: e.File, path: e.Path, slot: e.Slot, left: rc.clients.old[e.Client] == nil}
 	if g.cold = g.file == 0 && !g.block.Slab; g.cold { // it may have been
 		rc.space.alloc.Unback(g.block)
 	}
@@ -193,23 +199,43 @@ func (rc *recovery) begin(e begin) {
 	}
 	byJob := make(map[ids.JobID][]SealedInfo)
 	for _, id := range sortedObjects(rc.objects.objs) {
-		r := rc.objects.objs[id]
-		byJob[id.Job()] = append(byJob[id.Job()], SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta()})
+		byJob[id.Job()] = append(byJob[id.Job()], rc.objects.objs[id].info(id))
 	}
-	for _, job := range rc.copies.fileJobs() { // so that the files of jobs that are over go
+	left := rc.creates.left(func(*grant) bool { return true })
+	for _, job := range append(rc.copies.fileJobs(), sortedKeys(left)...) { // of the first, so that the files of jobs that are over go
 		byJob[job] = append(byJob[job], []SealedInfo{}...)
 	}
 	for _, job := range sortedKeys(byJob) {
-		rc.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job]}})
+		rc.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job], Left: left[job]}})
 	}
 	for _, id := range rc.clients.sortedClients() {
 		rc.clients.toClient(id, &wire.Resync{Component: wire.ComponentStore, Epoch: rc.epoch})
 	}
 }
 
+// info is what an owner is told of an object.
+func (r ref) info(id ids.ObjectID) SealedInfo {
+	return SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta(), Elsewhere: !r.o.resident && !r.o.spilled}
+}
+
+// listObjects tells a job's owner what there is of the job.
+func (rc *recovery) listObjects(job ids.JobID) {
+	inv := Inventory{Job: job, Asked: true, Left: rc.creates.left(func(g *grant) bool { return g.id.Job() == job })[job]}
+	for _, id := range sortedObjects(rc.objects.objs) {
+		if id.Job() == job {
+			inv.Objects = append(inv.Objects, rc.objects.objs[id].info(id))
+		}
+	}
+	rc.emit(ToOwner{job, inv})
+	rc.creates.wantCPUAgain(job)
+}
+
 // inFlightReadsDone frees what an earlier core's reads might have written to.
 func (rc *recovery) inFlightReadsDone() {
 	for _, d := range rc.copies.inFlightReads {
+		if !d.block.Slab { // it may be cold
+			rc.space.punchUnwritten(d.block)
+		}
 		rc.space.freeBlock(d.block)
 		if d.o.draining = false; d.o.spilled { // else only its record was kept, for the block
 			rc.objects.record(d.o)

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore/alloc"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
@@ -47,8 +49,8 @@ func (rs *restores) eachRestore(visit func(*demand)) {
 	}
 	rs.demands.queues[laneGet].each(laneGet, collect)
 	rs.demands.queues[laneArgs].each(laneArgs, collect)
-	for _, j := range rs.jobs {
-		switch j := j.(type) {
+	for _, n := range sortedKeys(rs.jobs) {
+		switch j := rs.jobs[n].(type) {
 		case *demand:
 			collect(j)
 		case *reservation:
@@ -78,12 +80,23 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	rs.underWay--
 	o := d.o
 	fromMemory := rs.copied(d)
+	if d.cold && e.Err == nil {
+		rs.space.alloc.Back(alloc.Owned{Owner: d.block.Owner, Range: d.block.Range()})
+		d.cold = false
+	}
 	if d.cancelled {
 		o.filling = nil
-		rs.objects.giveBack(d.block, d.file, o.size, d.path)
+		rs.giveBack(d)
 		if rs.objects.relist(o); !o.dead { // copies for other jobs keep it
 			rs.objects.record(o)
 		}
+		return
+	}
+	if d.cold && errors.Is(e.Err, errs.ErrSegmentUnavailable) {
+		rs.space.punchUnwritten(d.block)
+		d.cold, d.imports, d.stage = false, false, stageWaiting
+		rs.objects.record(o) // which names the block no more
+		rs.up.withoutMemory(d, e.Err)
 		return
 	}
 	if e.Err != nil {
@@ -107,7 +120,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 			rs.copyFailed(d, fromMemory, e.Err)
 			return
 		}
-		rs.objects.giveBack(d.block, d.file, o.size, d.path)
+		rs.giveBack(d)
 		d.stage = stageWaiting
 		rs.failRestore(d, rs.unreadable(o, e.Err))
 		rs.forget(o)
@@ -119,6 +132,9 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	case d.imports:
 		rs.counts.Imports++
 		rs.counts.ImportedBytes += o.size
+		if o.of == nil {
+			rs.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}})
+		}
 	case o.of != nil:
 		rs.counts.CopiesMade++
 		rs.counts.CopiedBytes += o.size
@@ -141,6 +157,14 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	}
 	o.restore = nil // not before all who waited have their pins
 	rs.objects.relist(o)
+}
+
+// giveBack frees the room of a restore that has brought nothing.
+func (rs *restores) giveBack(d *demand) {
+	if d.cold {
+		rs.space.punchUnwritten(d.block)
+	}
+	rs.objects.giveBack(d.block, d.file, d.o.size, d.path)
 }
 
 // unreadable is the error of an object whose spilled copy, or the last one on another node, cannot be read.
@@ -170,7 +194,7 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) {
 	for _, g := range d.gets {
 		rs.emit(Forget{NoteKey{N: g.note}})
 		if errors.Is(err, errs.ErrObjectLost) {
-			rs.emit(ToOwner{g.job, Lost{ID: g.id, Client: g.client, Err: err}})
+			rs.emit(ToOwner{g.job, Lost{ID: g.id, Client: g.client, Copy: o.attempt, Err: err}})
 		} else {
 			rs.clients.toClient(g.client, &wire.Resolved{ID: g.id, Fetch: true, Result: wire.Result{Kind: wire.ResultError, Err: err}})
 		}
@@ -187,7 +211,7 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) {
 		}
 		for i, r := range s.objs {
 			if r.o == o {
-				rs.up.failSet(s, s.req.IDs[i], err)
+				rs.up.failSet(s, i, err)
 				break
 			}
 		}
@@ -203,7 +227,29 @@ func (rs *restores) forget(o *object) {
 			rs.objects.orphan(id, r)
 		}
 	}
-	o.gone = true
+	rs.objects.letGo(o)
+	rs.objects.relist(o)
+}
+
+// supersede takes an id from what has it. That stays as long as somebody reads it; who waits for it is told why it does not come.
+func (rs *restores) supersede(id ids.ObjectID, was ref, why *errs.Error) {
+	o := was.o
+	delete(rs.objects.objs, id)
+	if o.values != nil {
+		o.values[was.sub].gone = true
+		o.live--
+	}
+	if o.live == 0 { // of a block: the last of its values
+		rs.objects.letGo(o)
+		if o.restore != nil {
+			rs.failRestore(o.restore, why)
+		}
+		rs.failCopies(o, why)
+	}
+	if o.pinned() || len(o.copies) > 0 || o.spilling || o.restore != nil || o.filling != nil {
+		rs.objects.orphan(id, was)
+		rs.objects.record(o)
+	}
 	rs.objects.relist(o)
 }
 

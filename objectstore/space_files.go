@@ -32,6 +32,15 @@ func (sp *space) punchUnowned(r *reservation) {
 	}
 }
 
+// punchUnwritten gives back what a writer may have brought of a part of a cold extent. A
+// reservation under way that meets it would count what was punched: it counts what is there when it ends.
+func (sp *space) punchUnwritten(b alloc.Block) {
+	sp.alloc.Unback(b)
+	if rs := sp.settled(alloc.Owned{Owner: b.Owner, Range: b.Range()}); len(rs) > 0 {
+		sp.emit(Punch{rs})
+	}
+}
+
 // pending tells whether a reservation for another owner than o is under way that meets the range.
 func (sp *space) pending(o alloc.Owner, r alloc.Range) bool {
 	if sp.reserving == 0 {

@@ -34,8 +34,8 @@ func (sl *spilling) spill(bytes uint64, urgent bool) {
 func (sl *spilling) spillDone(e SpillDone) {
 	j, ok := takeJob[*spillJob](sl.step, e.Job)
 	if !ok {
-		if len(e.Locs) > 0 {
-			sl.emit(SpillRemove{e.Locs}) // written for an earlier core, which is no more
+		if unused := sl.objects.unused(e.Locs); len(unused) > 0 {
+			sl.emit(SpillRemove{unused}) // written for an earlier core, which is no more
 		}
 		return
 	}

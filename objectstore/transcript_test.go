@@ -92,7 +92,7 @@ func (s *story) run() {
 		s.node().tell(s.object(0), s.size(s.Word(1)), on...)
 	case "node-dies": // node-dies N
 		lose(s.nodes, s.nodes[s.index(s.Word(0))])
-	case "disk", "network": // what was asked of it is done
+	case "disk", "network", "owner": // what was asked of it is done; an owner says that nothing was sealed
 		for _, w := range s.nodes {
 			jobs := w.jobs
 			w.jobs = nil
@@ -293,6 +293,10 @@ func (s *story) toClient(say func(string, ...any), who string, m wire.Msg) {
 
 func (s *story) toOwner(say func(string, ...any), m OwnerMsg) {
 	switch m := m.(type) {
+	case Inventory:
+		for _, l := range m.Left {
+			say("owner <- was %v sealed", l.ID)
+		}
 	case ArgsPinned:
 		var all []string
 		for _, v := range m.Values {

@@ -36,3 +36,39 @@ func TestWhoAsksForWhatIsUnsealedIsToldWhereItIs(t *testing.T) {
 		t.Errorf("sealed %d times, lost: %+v", w.c.counts.Sealed, w.lost[2:])
 	}
 }
+
+// What a client was granted that is gone is dropped at its owner's word, told twice where the store's core was lost. An attempt of the same number may have
+// begun anew on another client, since a driver had submitted its task again: what that one makes is not dropped, at any time.
+func TestWhatAClientLeftIsDroppedAloneThatClients(t *testing.T) {
+	for _, sealed := range []bool{false, true} {
+		w := newWorld(t, testConfig(16*mib))
+		w.join(1)
+		r := w.create(1, put(1), 1, mib, ids.TaskID{})
+		w.relist(0)
+		w.write(1, 1, w.created[r])
+		w.crash(false)
+		w.step(Drained{w.epoch})
+		delete(w.owned, owner{id: put(1), attempt: 1, client: 1})
+		w.step(ClientGone{Client: 1})
+		w.join(2)
+		drop := DropAttempt{ID: put(1), Attempt: 1, Client: 1}
+		r = w.create(2, put(1), 1, mib, ids.TaskID{})
+		w.step(drop)
+		w.relist(0)
+		m := w.created[r]
+		if m == nil || m.Err != nil {
+			t.Fatalf("the create is answered with %+v", m)
+		}
+		w.write(2, 1, m)
+		if sealed {
+			w.seal(2, 1, m, mib)
+		}
+		if w.step(drop); !sealed {
+			w.seal(2, 1, m, mib)
+		}
+		w.step(PinForGet{Client: 2, ID: put(1)})
+		if len(w.lost) != 0 {
+			t.Errorf("sealed (%v): lost is %+v", sealed, w.lost)
+		}
+	}
+}

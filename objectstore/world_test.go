@@ -47,7 +47,8 @@ type world struct {
 	backed  map[uint64]alloc.Owner // a page of the limit: in whose file it has memory
 	punched uint64                 // bytes, in all
 	job     map[ids.ClientID]ids.JobID
-	cold    []wire.Extent // granted without memory at some time
+	noFile  map[ids.JobID]bool // theirs was dropped
+	cold    []wire.Extent      // granted without memory at some time
 	nextLoc uint64
 	nextF   uint32
 	tag     uint64
@@ -58,11 +59,15 @@ type world struct {
 	getter   []ids.ClientID // of each resolved
 	argsOK   map[NoteKey]ArgsPinned
 	lost     []Lost
+	gone     []ids.ObjectID // lost, and nobody had asked
+	evicted  []ids.ObjectID
 	refused  []ArgsRefused
 	packed   map[ids.ObjectID]bool
 	invent   []Inventory
 	collects int
 	yields   []ids.TaskID
+	ready    []CreateReady // said by the store
+	busyCPUs bool          // no task gets a CPU again
 	resyncs  []ids.ClientID
 	logs     []string
 	mapped   map[uint64]bool // client<<32|file: announced
@@ -102,7 +107,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	}
 	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
 		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
-		records: map[uint32]record.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{},
+		records: map[uint32]record.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{}, noFile: map[ids.JobID]bool{},
 		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
 }
 
@@ -118,7 +123,7 @@ func testConfig(limit uint64) Config {
 func (w *world) step(ev Event) {
 	w.t.Helper()
 	effects := slices.Clone(w.c.Step(w.now, ev))
-	if err := validate(w.c); err != nil {
+	if err := w.c.Validate(); err != nil {
 		w.t.Fatalf("after %T: %v", ev, err)
 	}
 	for _, f := range effects {
@@ -183,6 +188,10 @@ func (w *world) do(f Effect) {
 				w.step(ReserveDone{e.Job, nil})
 				return
 			}
+			if w.noFile[e.Place] {
+				w.step(ReserveDone{e.Job, errors.New("the job is over")})
+				return
+			}
 			if w.noMem {
 				w.step(ReserveDone{e.Job, errors.New("no memory")})
 				return
@@ -213,7 +222,10 @@ func (w *world) do(f Effect) {
 		w.jobs = append(w.jobs, job{run: func() { w.fetch(e) }, stop: func() { w.step(RestoreDone{e.Job, errCancelled}) }})
 	case Exported:
 		w.serve(e)
+	case AllowSegment:
+		delete(w.noFile, e.Place)
 	case DropSegment:
+		w.noFile[e.Place] = true
 		for p, o := range w.backed {
 			if ids.JobID(o) == e.Place {
 				delete(w.backed, p)
@@ -434,16 +446,39 @@ func (w *world) toOwner(e ToOwner) {
 			w.check(w.c.findSet(m.Task, m.Attempt).req.Worker, v.ID, v.Extent)
 		}
 	case Lost:
-		w.lost = append(w.lost, m)
+		if m.Client == 0 && m.Task.IsZero() {
+			w.gone = append(w.gone, m.ID)
+		} else {
+			w.lost = append(w.lost, m)
+		}
+	case Imported:
+		if o := w.c.objs[m.ID].o; o == nil || !o.resident || o.attempt != m.Attempt {
+			w.t.Fatalf("%+v, and the store has %+v", m, o)
+		}
+	case Evicted:
+		if o := w.c.objs[m.ID].o; o == nil || o.resident || len(o.elsewhere) == 0 {
+			w.t.Fatalf("%+v, and the store has %+v", m, o)
+		}
+		w.evicted = append(w.evicted, m.ID)
 	case ArgsRefused:
 		w.refused = append(w.refused, m)
 	case Packed:
 		w.packed[m.ID] = true
 	case Inventory:
-		w.invent = append(w.invent, m)
+		for _, l := range m.Left { // the owner knows nothing of it
+			w.jobs = append(w.jobs, job{run: func() { w.step(DropAttempt(l)) }})
+		}
+		if !m.Asked || m.Left == nil {
+			w.invent = append(w.invent, m)
+		}
 	case ArgsWait:
 	case CreateWaits:
 		w.yields = append(w.yields, m.Task)
+	case CreateReady:
+		w.ready = append(w.ready, m)
+		if !w.busyCPUs {
+			w.jobs = append(w.jobs, job{run: func() { w.step(GoOn(m)) }})
+		}
 	default:
 		w.t.Fatalf("unexpected %T for the owner of job %v", m, e.Job)
 	}

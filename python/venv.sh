@@ -31,6 +31,8 @@ if ! stamped installed "$here/requirements.txt" "$here/pyproject.toml" "$here/mo
 	pip --no-deps --no-build-isolation -e "$here"
 	echo "$have" >"$stamp"
 fi
+# As pip does with a package that it copies: workers need not compile it, also where the environment keeps Python from writing that down.
+"$venv/bin/python" -m compileall -q "$here/mobula"
 if [ -n "$more" ] && ! stamped installed-more "$here/requirements.txt" "$more"; then
 	echo "$venv: installing what $more says"
 	pip -r "$more"

@@ -43,24 +43,27 @@ type After struct {
 
 // Config configures a Core.
 type Config struct {
-	Resources []wire.Resource // what the node has; CPU is needed
-	Quantum   time.Duration   // see sched.Config
-	Pool      pool.Config     // with CPUs 0: taken from Resources
+	Resources []wire.Resource   // what the node has; CPU is needed
+	Labels    map[string]string // of the node
+	Quantum   time.Duration     // see sched.Config
+	Pool      pool.Config       // with CPUs 0: taken from Resources
+
+	FirstLease ids.LeaseID // above every lease ever granted, and of the node's home
 
 	// After a restart.
-	FirstLease ids.LeaseID // above every lease ever granted
-	Epoch      uint64      // new with each restart
-	Jobs       []pool.JobStarted
-	Live       []pool.Live
+	Epoch uint64 // new with each restart
+	Jobs  []pool.JobStarted
+	Live  []pool.Live
 }
 
 // Core is the scheduler and the pool. It is not safe for concurrent use.
 type Core struct {
-	sched *sched.Core
-	pool  *pool.Core
-	first []sched.Effect // effects of the scheduler before the first event
-	queue []any          // effects of either, not yet passed on
-	out   []Effect
+	sched  *sched.Core
+	pool   *pool.Core
+	opened map[ids.JobID]uint64 // pool.JobStarted's Opening of the jobs that have one
+	first  []sched.Effect       // effects of the scheduler before the first event
+	queue  []any                // effects of either, not yet passed on
+	out    []Effect
 }
 
 // begin makes a new core emit its first effects.
@@ -79,11 +82,11 @@ func New(cfg Config) (*Core, []Event, error) {
 			}
 		}
 	}
-	sc := sched.Config{Resources: cfg.Resources, Quantum: cfg.Quantum, FirstLease: cfg.FirstLease, Epoch: cfg.Epoch}
+	sc := sched.Config{Resources: cfg.Resources, Labels: cfg.Labels, Quantum: cfg.Quantum, FirstLease: cfg.FirstLease, Epoch: cfg.Epoch}
 	for _, j := range cfg.Jobs {
 		sc.Jobs = append(sc.Jobs, j.Job)
 	}
-	c := &Core{}
+	c := &Core{opened: make(map[ids.JobID]uint64)}
 	var err error
 	if c.pool, err = pool.New(cfg.Pool); err != nil {
 		return nil, nil, err
@@ -116,7 +119,16 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.pushPool(now, pool.Drain{DrainWorker: ev})
 	case sched.KillWorker:
 		c.pushPool(now, pool.Kill{KillWorker: ev})
+	case pool.JobStarted:
+		if ev.Opening > 0 {
+			c.opened[ev.Job] = ev.Opening
+		}
+		c.pushPool(now, ev)
 	case pool.JobEnded:
+		if ev.Opening < c.opened[ev.Job] {
+			break
+		}
+		delete(c.opened, ev.Job)
 		c.push(c.sched.Step(now, sched.DropJob{Job: ev.Job}))
 		c.settle(now)
 		c.pushPool(now, ev)
@@ -153,6 +165,12 @@ func (c *Core) settle(now int64) {
 			c.pushPool(now, pool.FromSched{Effect: e})
 		case sched.AdoptLease:
 			c.pushPool(now, pool.FromSched{Effect: e})
+		case ToOwner:
+			if e.Opening = c.opened[e.Job]; e.Opening == 0 {
+				c.out = append(c.out, c.queue[i]) // as it is: no copy of it is made
+			} else {
+				c.out = append(c.out, e)
+			}
 		case sched.After:
 			c.out = append(c.out, After{D: e.D, Ev: e.Ev})
 		case pool.ToSched:
@@ -176,10 +194,19 @@ func (c *Core) Workers() []pool.Info { return c.pool.List() }
 // Usage gives what the node has, what is free, and the number of leases.
 func (c *Core) Usage() (total, free []wire.Resource, leases int) { return c.sched.Usage() }
 
+// Load writes the node's load over what l has.
+func (c *Core) Load(l *sched.Load) { c.sched.Load(l) }
+
 // Counters gives the counters of both.
 func (c *Core) Counters() (sched.Counters, pool.Counters) {
 	return c.sched.Counters(), c.pool.Counters()
 }
+
+// Validate has the scheduler compute its totals again. It looks at every lease: for tests and simulations, between two steps.
+func (c *Core) Validate() error { return c.sched.Validate() }
+
+// Unheard tells whether an owner that the scheduler waits for no more is yet to say what it holds: for simulations.
+func (c *Core) Unheard() bool { return c.sched.Unheard() }
 
 // CheckResources tells whether amounts given for a node are usable.
 func CheckResources(total []wire.Resource) error {

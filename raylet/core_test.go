@@ -153,6 +153,43 @@ func TestJobEndLeavesNothing(t *testing.T) {
 
 // A new core is given the processes and asks the owners; a lease that the owner holds goes on, one
 // whose worker went meanwhile is revoked, and numbers are not used again.
+// What a job is told names the opening that it is of, and the end of one before ends nothing.
+func TestAJobThatIsOpenedAgain(t *testing.T) {
+	granted := func(es []Effect, want uint64) {
+		t.Helper()
+		tos := only[ToOwner](es)
+		if len(told[sched.Granted](es)) == 0 {
+			t.Fatalf("nothing is granted: %+v", es)
+		}
+		for _, to := range tos {
+			if to.Opening != want {
+				t.Errorf("%+v is of opening %d, want %d", to.Msg, to.Opening, want)
+			}
+		}
+	}
+	start := func(c *Core, es []Effect, client ids.ClientID) []Effect {
+		t.Helper()
+		starts := only[StartProcess](es)
+		if len(starts) != 1 {
+			t.Fatalf("%d processes are started", len(starts))
+		}
+		return step(c, pool.Registered{Client: client, Token: starts[0].Token, PID: 7})
+	}
+	c, _ := mustNew(t, Config{})
+	es := step(c, pool.JobStarted{Job: 1, Opening: 3})
+	step(c, want(1))
+	granted(start(c, es, 40), 3)
+	step(c, pool.JobEnded{Job: 1, Opening: 3})
+	es = step(c, pool.JobStarted{Job: 1, Opening: 4})
+	step(c, want(1))
+	granted(start(c, es, 41), 4)
+
+	c, _ = mustNew(t, Config{Epoch: 1, Jobs: []pool.JobStarted{{Job: 1, Opening: 4}}}) // while these two were on their way
+	step(c, pool.JobEnded{Job: 1, Opening: 3})
+	step(c, pool.JobStarted{Job: 1, Opening: 4})
+	granted(start(c, step(c, sched.Holdings{Job: 1, Epoch: 1, Wants: []sched.Want{want(1)}}), 42), 4)
+}
+
 func TestRebuild(t *testing.T) {
 	c, out := mustNew(t, Config{
 		FirstLease: 100, Epoch: 2,

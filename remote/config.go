@@ -16,7 +16,7 @@ type Config struct {
 	Limit int64 // beyond which a message is refused
 
 	AckBytes int64         // taken and not acknowledged: an Ack at once
-	AckDelay time.Duration // an Ack at the latest
+	AckDelay time.Duration // an Ack at the latest, if no message takes it along
 
 	Handshake time.Duration // within which the other node says who it is and which connection is in use
 	Silence   time.Duration // without an Ack, while some are due: another connection is tried
@@ -32,7 +32,7 @@ func DefaultConfig(self Life, peer ids.Home) Config {
 	return Config{
 		Self: self, Peer: peer,
 		High: 8 << 20, Low: 4 << 20, Limit: 64 << 20,
-		AckBytes: 256 << 10, AckDelay: 2 * time.Millisecond,
+		AckBytes: 256 << 10, AckDelay: 10 * time.Millisecond,
 		Handshake: 5 * time.Second, Silence: 5 * time.Second,
 		RetryMin: 20 * time.Millisecond, RetryMax: 2 * time.Second,
 	}

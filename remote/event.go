@@ -38,8 +38,12 @@ type Hello struct {
 // Event is what a Peer steps on.
 type Event interface{ peerEvent() }
 
-// Send has a message delivered to the other node. The peer keeps Payload until it is acknowledged.
-type Send struct{ Payload []byte }
+// Send has a message delivered to the other node. The peer keeps Payload until it is acknowledged. To is the epoch of the life that it is for, 0: whichever
+// there is. One for a life that has ended is dropped: Restarted or Gone is on its way to whoever sends it.
+type Send struct {
+	Payload []byte
+	To      uint64
+}
 
 // Connected is a connection on which nothing was said yet: one that Dial asked for, or one that the other node has made.
 type Connected struct {
@@ -78,6 +82,10 @@ type AckReceived struct {
 	Number uint64
 }
 
+// Busy says that this node takes nothing from a connection for a while, though it lives: what came before is still handled, or a large message
+// comes. The other node is told, and its acknowledgements are not waited for meanwhile.
+type Busy struct{ Conn ConnID }
+
 // Timer says that the time asked for by After has come.
 type Timer struct{}
 
@@ -92,11 +100,19 @@ func (HelloReceived) peerEvent() {}
 func (UseReceived) peerEvent()   {}
 func (Received) peerEvent()      {}
 func (AckReceived) peerEvent()   {}
+func (Busy) peerEvent()          {}
 func (Timer) peerEvent()         {}
 func (Fence) peerEvent()         {}
 
-// Effect is what a Peer asks for.
+// Effect is what a Peer asks for. Write, WriteAck and Deliver, of which there are many, come as pointers.
 type Effect interface{ peerEffect() }
+
+// Notice is an effect that is news for those who talk with the other node: Up, Down, Refused, Restarted, Gone or Superseded. They are in order with
+// what is delivered.
+type Notice interface {
+	Effect
+	peerNotice()
+}
 
 // Dial asks for a connection to the other node. Connected or DialFailed answers it.
 type Dial struct{}
@@ -190,3 +206,10 @@ func (Restarted) peerEffect()  {}
 func (Gone) peerEffect()       {}
 func (Superseded) peerEffect() {}
 func (After) peerEffect()      {}
+
+func (Up) peerNotice()         {}
+func (Down) peerNotice()       {}
+func (Refused) peerNotice()    {}
+func (Restarted) peerNotice()  {}
+func (Gone) peerNotice()       {}
+func (Superseded) peerNotice() {}

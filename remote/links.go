@@ -7,15 +7,17 @@ import (
 
 // links are the connections between the two nodes.
 type links struct {
-	byID  map[ConnID]*link
-	use   *link // the one in use
-	since int64 // when it came in use
+	byID    map[ConnID]*link
+	opening int   // how many have a deadline
+	use     *link // the one in use
+	since   int64 // when it came in use
 }
 
 // link is one of them.
 type link struct {
 	id       ConnID
 	heard    bool   // the other node has said who it is
+	works    bool   // something came on it while it was in use
 	said     uint64 // what this node said that it had taken
 	got      uint64 // what the other node had taken from this life
 	deadline int64  // until it is in use; 0: it is, or was
@@ -26,6 +28,9 @@ func newLinks() links { return links{byID: make(map[ConnID]*link)} }
 // deadline is when the next connection is given up that is not in use.
 func (l *links) deadline() int64 {
 	at := int64(math.MaxInt64)
+	if l.opening == 0 {
+		return at
+	}
 	for _, c := range l.byID {
 		if c.deadline != 0 {
 			at = min(at, c.deadline)
@@ -34,8 +39,19 @@ func (l *links) deadline() int64 {
 	return at
 }
 
+// opened takes the deadline off a connection that is in use, or gone.
+func (l *links) opened(c *link) {
+	if c.deadline != 0 {
+		c.deadline = 0
+		l.opening--
+	}
+}
+
 // expire gives up the connections that did not come in use in time.
 func (l *links) expire(p *Peer) {
+	if l.opening == 0 {
+		return
+	}
 	for _, c := range l.all() {
 		if c.deadline != 0 && c.deadline <= p.now {
 			p.close(c, ErrHandshake)
@@ -54,6 +70,7 @@ func (p *Peer) connected(ev Connected) {
 		p.emit(Close{Conn: ev.Conn, Err: ErrStaleLife})
 		return
 	}
+	p.links.opening++
 	p.links.byID[ev.Conn] = &link{id: ev.Conn, said: p.in.last, deadline: p.now + int64(p.cfg.Handshake)}
 	p.emit(WriteHello{Conn: ev.Conn, Hello: Hello{From: p.cfg.Self, To: p.cfg.Peer, Knows: p.peer.Epoch, Got: p.in.last}})
 }
@@ -99,14 +116,22 @@ func (p *Peer) used(id ConnID) {
 	}
 }
 
+// works takes note that something has come on the connection in use: when it breaks the other node is dialed at once.
+func (p *Peer) works(c *link) {
+	if !c.works {
+		c.works = true
+		p.dial.delay, p.dial.at = 0, 0
+	}
+}
+
 // take uses a connection from now on: what waits is written on it, from the first message that the other node does not have.
 func (p *Peer) take(c *link) {
 	if c == p.links.use {
 		return
 	}
 	was := p.links.use
-	p.links.use, p.links.since, c.deadline = c, p.now, 0
-	p.dial.delay, p.dial.at = 0, 0
+	p.links.use, p.links.since = c, p.now
+	p.links.opened(c)
 	if was != nil {
 		p.close(was, ErrReplaced)
 	} else {
@@ -116,8 +141,10 @@ func (p *Peer) take(c *link) {
 		p.close(c, fmt.Errorf("%w: it has number %d, the last one sent is %d", ErrGap, c.got, p.out.next()-1))
 		return
 	}
+	writes := make([]Write, p.out.waiting.Len())
 	for i, payload := range p.out.waiting.All() {
-		p.emit(Write{Conn: c.id, Number: p.out.first + uint64(i), Payload: payload})
+		writes[i] = Write{Conn: c.id, Number: p.out.first + uint64(i), Payload: payload}
+		p.emit(&writes[i])
 	}
 	if p.in.acked = c.said; p.in.acked < p.in.last {
 		p.ack()
@@ -136,12 +163,13 @@ func (p *Peer) closed(ev Closed) {
 	}
 }
 
-// lose forgets a connection. One that never came in use is a dial that failed.
+// lose forgets a connection. One that never came in use, or on which nothing came then, is a dial that failed.
 func (p *Peer) lose(c *link, err error) {
 	delete(p.links.byID, c.id)
-	if c.deadline != 0 {
+	if c.deadline != 0 || c == p.links.use && !c.works {
 		p.dial.failed(p)
 	}
+	p.links.opened(c)
 	if c == p.links.use {
 		p.links.use = nil
 		p.emit(Down{Peer: p.peer, Err: err})

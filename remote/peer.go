@@ -21,7 +21,12 @@ type Peer struct {
 	links  links
 	dial   dialing
 	armed  int64 // when the timer that was asked for comes; 0: none
-	fx     []Effect
+
+	// Of the last step. What each message needs is pointed to, and costs no allocation.
+	fx        []Effect
+	write     Write
+	writeAck  WriteAck
+	delivered Deliver
 }
 
 // outgoing is what the other node has not acknowledged.
@@ -30,7 +35,7 @@ type outgoing struct {
 	first    uint64 // number of the first that waits
 	bytes    int64
 	full     bool  // senders were asked to wait
-	progress int64 // when something was acknowledged last, or began to wait
+	progress int64 // when the other node acknowledged last, or something began to wait
 }
 
 func (o *outgoing) next() uint64 { return o.first + uint64(o.waiting.Len()) }
@@ -48,14 +53,14 @@ func NewPeer(cfg Config) *Peer {
 	return &Peer{cfg: cfg, peer: Life{Home: cfg.Peer}, out: outgoing{first: 1}, links: newLinks()}
 }
 
-// Step handles one event. The slice is valid until the next Step.
+// Step handles one event. The slice is valid until the next Step, and so is what is pointed to: Write, WriteAck and Deliver.
 func (p *Peer) Step(now int64, ev Event) []Effect {
 	p.now = max(now, p.now)
 	clear(p.fx)
 	p.fx = p.fx[:0]
 	switch ev := ev.(type) {
 	case Send:
-		p.send(ev.Payload)
+		p.send(ev)
 	case Connected:
 		p.connected(ev)
 	case DialFailed:
@@ -70,6 +75,8 @@ func (p *Peer) Step(now int64, ev Event) []Effect {
 		p.received(ev)
 	case AckReceived:
 		p.ackReceived(ev)
+	case Busy:
+		p.busy(ev.Conn)
 	case Timer:
 		p.armed = 0
 		p.tick()
@@ -84,9 +91,13 @@ func (p *Peer) Step(now int64, ev Event) []Effect {
 func (p *Peer) emit(e Effect) { p.fx = append(p.fx, e) }
 
 // send takes a message for the other node, and writes it where there is a connection.
-func (p *Peer) send(payload []byte) {
+func (p *Peer) send(ev Send) {
+	payload := ev.Payload
 	if p.over {
 		p.refuse(payload)
+		return
+	}
+	if ev.To != 0 && (ev.To <= p.fenced || ev.To < p.peer.Epoch) {
 		return
 	}
 	n := int64(len(payload))
@@ -104,7 +115,9 @@ func (p *Peer) send(payload []byte) {
 		p.emit(Full{})
 	}
 	if c := p.links.use; c != nil {
-		p.emit(Write{Conn: c.id, Number: number, Payload: payload})
+		p.ack() // it goes with the message, and need not go alone
+		p.write = Write{Conn: c.id, Number: number, Payload: payload}
+		p.emit(&p.write)
 	}
 }
 
@@ -114,6 +127,9 @@ func (p *Peer) received(m Received) {
 	switch {
 	case c == nil || c != p.links.use:
 		return // it is written again on the one in use
+	}
+	p.works(c)
+	switch {
 	case m.Number <= p.in.last:
 		return // taken from a connection before
 	case m.Number > p.in.last+1:
@@ -121,7 +137,8 @@ func (p *Peer) received(m Received) {
 		return
 	}
 	p.in.last = m.Number
-	p.emit(Deliver{From: p.peer, Payload: m.Payload})
+	p.delivered = Deliver{From: p.peer, Payload: m.Payload}
+	p.emit(&p.delivered)
 	if p.in.bytes += int64(len(m.Payload)); p.in.bytes >= p.cfg.AckBytes {
 		p.ack()
 	} else if p.in.due == 0 {
@@ -132,14 +149,34 @@ func (p *Peer) received(m Received) {
 // ack acknowledges what was taken.
 func (p *Peer) ack() {
 	if c := p.links.use; c != nil && p.in.acked < p.in.last {
-		p.emit(WriteAck{Conn: c.id, Number: p.in.last})
-		p.in.acked = p.in.last
+		p.acknowledge(c)
 	}
 	p.in.bytes, p.in.due = 0, 0
 }
 
+func (p *Peer) acknowledge(c *link) {
+	p.writeAck = WriteAck{Conn: c.id, Number: p.in.last}
+	p.emit(&p.writeAck)
+	p.in.acked = p.in.last
+}
+
+// busy acknowledges once more what was acknowledged before: that is the sign that this node lives.
+func (p *Peer) busy(id ConnID) {
+	if c := p.links.use; c != nil && c.id == id {
+		p.acknowledge(c)
+		p.in.bytes, p.in.due = 0, 0
+		p.out.progress = p.now
+	}
+}
+
 func (p *Peer) ackReceived(m AckReceived) {
-	if c := p.links.byID[m.Conn]; c != nil && c == p.links.use && !p.acknowledged(m.Number) {
+	c := p.links.byID[m.Conn]
+	if c == nil || c != p.links.use {
+		return
+	}
+	p.works(c)
+	p.out.progress = p.now
+	if !p.acknowledged(m.Number) {
 		p.close(c, fmt.Errorf("%w: number %d is acknowledged, the last one sent is %d", ErrGap, m.Number, p.out.next()-1))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -118,6 +119,14 @@ func (w *world) disturb() {
 		if rapid.IntRange(0, 4).Draw(w.rt, "fence") == 0 {
 			w.fence(n)
 		}
+	case 13:
+		if rapid.IntRange(0, 2).Draw(w.rt, "rebuild") == 0 {
+			n.rebuild()
+		}
+	case 14:
+		if c, ok := pick(w, "connection", w.open()); ok {
+			n.step(Busy{Conn: c.id})
+		}
 	default:
 		if c, ok := pick(w, "connection", w.open()); ok {
 			w.arrive(c, rapid.IntRange(0, 1).Draw(w.rt, "way"))
@@ -212,6 +221,16 @@ func (w *world) restart(n *testNode) {
 	}
 }
 
+// rebuild replaces the core of a node that goes on.
+func (n *testNode) rebuild() {
+	for _, c := range n.w.open() {
+		n.close(c)
+	}
+	n.dials, n.timer = 0, 0
+	n.core = Rebuild(n.core.cfg, n.core.Kept(), slices.Clone(n.core.out.waiting.All()))
+	n.step(Timer{})
+}
+
 // fence declares a node's life dead, and has it begin another: it may have been alive.
 func (w *world) fence(n *testNode) {
 	w.nodes[1-n.side].step(Fence{Epoch: n.life.Epoch})
@@ -232,22 +251,18 @@ func (n *testNode) step(ev Event) {
 			}
 		case Close:
 			if c := w.conns[f.Conn]; c != nil {
-				w.cut(c)
-				c.open[n.side], c.flight[n.side] = false, nil
-				if !c.open[1-n.side] {
-					delete(w.conns, c.id)
-				}
+				n.close(c)
 			}
 		case WriteHello:
 			n.write(f.Conn, HelloReceived(f))
 		case WriteUse:
 			n.write(f.Conn, UseReceived(f))
-		case Write:
-			n.write(f.Conn, Received(f))
-		case WriteAck:
-			n.write(f.Conn, AckReceived(f))
-		case Deliver:
-			n.deliver(f)
+		case *Write:
+			n.write(f.Conn, Received(*f))
+		case *WriteAck:
+			n.write(f.Conn, AckReceived(*f))
+		case *Deliver:
+			n.deliver(*f)
 		case Full:
 			n.full = true
 		case Room:
@@ -267,6 +282,14 @@ func (n *testNode) step(ev Event) {
 		case After:
 			n.timer = w.now + int64(f.Delay)
 		}
+	}
+}
+
+func (n *testNode) close(c *testConn) {
+	n.w.cut(c)
+	c.open[n.side], c.flight[n.side] = false, nil
+	if !c.open[1-n.side] {
+		delete(n.w.conns, c.id)
 	}
 }
 
@@ -306,13 +329,20 @@ func (n *testNode) deliver(d Deliver) {
 // check recounts what the cores count.
 func (w *world) check() {
 	for _, n := range w.nodes {
-		p, bytes := n.core, int64(0)
+		p, bytes, opening := n.core, int64(0), 0
+		for _, c := range p.links.byID {
+			if c.deadline != 0 {
+				opening++
+			}
+		}
 		for _, m := range p.out.waiting.All() {
 			bytes += int64(len(m))
 		}
 		switch {
 		case bytes != p.out.bytes:
 			w.rt.Fatalf("%v counts %d bytes, there are %d", n.life, p.out.bytes, bytes)
+		case opening != p.links.opening:
+			w.rt.Fatalf("%v counts %d connections that are not in use yet, there are %d", n.life, p.links.opening, opening)
 		case n.full != p.out.full:
 			w.rt.Fatalf("%v: senders wait: %v, counted %v", n.life, n.full, p.out.full)
 		case p.in.acked > p.in.last:

@@ -33,6 +33,9 @@ type Decoder struct {
 	alias bool   // byte strings may alias the body
 	spare int    // bytes that lists may still allocate
 	fail  error
+
+	passing Done // scratch of report
+	looks   bool // report is under way: no byte string is kept
 }
 
 // start makes b the message being decoded.
@@ -66,7 +69,7 @@ func (d *Decoder) keep(raw []byte) []byte {
 	if len(raw) == 0 {
 		return nil
 	}
-	if d.alias {
+	if d.alias || d.looks {
 		return raw[:len(raw):len(raw)]
 	}
 	off := within(d.unit, raw)

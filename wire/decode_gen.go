@@ -244,6 +244,32 @@ func readTaskOptions(d *Decoder, b []byte, m *TaskOptions) {
 			m.Process = c.text()
 		case 23<<3 | wtVarint:
 			m.Escalate = c.bool()
+		case 24<<3 | wtBytes:
+			x := elem(&c, &m.Labels)
+			readLabelMatch(d, c.bytes(), x)
+		case 25<<3 | wtBytes:
+			x := elem(&c, &m.PreferLabels)
+			readLabelMatch(d, c.bytes(), x)
+		case 26<<3 | wtVarint:
+			m.Affinity = Affinity(c.enum(2))
+		case 27<<3 | wtVarint:
+			m.Node = ids.Home(c.uint32())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readLabelMatch(d *Decoder, b []byte, m *LabelMatch) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.Key = c.string()
+		case 2<<3 | wtVarint:
+			m.Op = LabelOp(c.enum(3))
+		case 3<<3 | wtBytes:
+			m.Values = append(m.Values, c.string())
 		default:
 			c.skip()
 		}
@@ -315,6 +341,8 @@ func readProgram(d *Decoder, b []byte, m *Program) {
 			m.Single = c.bool()
 		case 5<<3 | wtVarint:
 			m.Template = c.bool()
+		case 6<<3 | wtBytes:
+			m.Roots = append(m.Roots, c.string())
 		default:
 			c.skip()
 		}
@@ -545,6 +573,8 @@ func readStreamNext(d *Decoder, b []byte, m *StreamNext) {
 			c.task(&m.Task)
 		case 2<<3 | wtVarint:
 			m.Index = c.uint32()
+		case 3<<3 | wtVarint:
+			m.Leaves = c.bool()
 		default:
 			c.skip()
 		}
@@ -901,6 +931,10 @@ func readAttempt(d *Decoder, b []byte, m *Attempt) {
 			m.Attempt = c.uint32()
 		case 3<<3 | wtVarint:
 			m.Lease = ids.LeaseID(c.varint())
+		case 4<<3 | wtVarint:
+			m.Blocked = c.bool()
+		case 5<<3 | wtVarint:
+			m.Asks = c.bool()
 		default:
 			c.skip()
 		}

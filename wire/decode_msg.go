@@ -109,15 +109,37 @@ type doneResult struct {
 }
 
 func readDone(d *Decoder, b []byte) Msg {
-	const resultsTag = 4<<3 | wtBytes
-	var m *Done
-	alias := d.alias
 	if countTag(b, resultsTag) == 1 {
 		box := new(doneResult)
-		m, box.m.Results = &box.m, box.r[:0]
-	} else {
-		m = new(Done)
+		box.m.Results = box.r[:0]
+		return d.done(b, &box.m)
 	}
+	return d.done(b, new(Done))
+}
+
+// report tells whose job's task a Done is of, which is well formed. Nothing is kept of it, and as a rule nothing is allocated.
+func (d *Decoder) report(b []byte) (job ids.JobID, err error) {
+	d.start("Done", b, false)
+	m := &d.passing
+	m.Results, d.looks = m.Results[:0], true
+	d.done(b, m)
+	d.looks = false
+	job, err = m.Task.Job(), d.fail
+	if clear(m.Results); cap(m.Results) > maxScratch {
+		m.Results = nil
+	}
+	*m = Done{Results: m.Results}
+	d.msg, d.unit, d.tail = nil, nil, nil
+	return job, err
+}
+
+const (
+	resultsTag = 4<<3 | wtBytes
+	maxScratch = 16 // results of a Done that report keeps room for
+)
+
+func (d *Decoder) done(b []byte, m *Done) *Done {
+	alias := d.alias
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -140,6 +162,8 @@ func readDone(d *Decoder, b []byte) Msg {
 			readTimes(d, c.bytes(), &m.Times)
 		case 8<<3 | wtVarint:
 			m.Final = c.bool()
+		case 9<<3 | wtVarint:
+			m.StillRuns = c.bool()
 		default:
 			c.skip()
 		}

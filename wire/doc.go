@@ -10,10 +10,13 @@
 // it points to, after sending. An empty list or byte string arrives as nil.
 //
 // A field stands in two places, which must agree: in mobula.proto, with its number and its type on the wire, and in the
-// Go struct. From both internal/tools/protogen writes the codec (kinds_gen.go, encode_gen.go, decode_gen.go), that of the
-// owner's log and Python's messages. By hand is what is on a task's path, where the messages share allocations and copies
+// Go struct. From both internal/tools/protogen writes the codec (kinds_gen.go, encode_gen.go, decode_gen.go), those of the
+// owner's log and of the messages between nodes, and Python's messages. By hand is what is on a task's path, where the messages share allocations and copies
 // (encode_msg.go, encode_value.go, decode_msg.go, decode_value.go), and errors, which are bounded. Tests hold all of it against
 // the code that protoc's generator makes of mobula.proto (package pb), and against recorded frames.
+//
+// Encoded is messages that a node passes on between a worker and the owner of a job of another node. It is made of a connection's frames
+// (FrameReader.Passing) or of a message between nodes (PassOn), and written to either as it is.
 //
 // # State, blocking and errors
 //

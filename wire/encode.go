@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -28,7 +27,6 @@ type encoder struct {
 	alias  int           // 0: copy everything
 	opts   *OptionsCache // nil: none
 	bad    error         // the message must not be sent: the other side would refuse it
-	short  bool          // the other side speaks a version before longIDs
 }
 
 // external is a byte string that belongs at offset at of the encoder's b.
@@ -107,6 +105,11 @@ func (e *encoder) bytes(num uint64, v []byte) {
 	}
 	e.tag(num, wtBytes)
 	e.b = appendVarint(e.b, uint64(len(v)))
+	e.raw(v)
+}
+
+// raw writes bytes as they are.
+func (e *encoder) raw(v []byte) {
 	if e.alias > 0 && len(v) >= e.alias {
 		e.ext = append(e.ext, external{len(e.b), v})
 		e.extLen += len(v)
@@ -139,21 +142,7 @@ func (e *encoder) task(num uint64, v ids.TaskID) {
 
 // taskID writes a task's id even if it is zero, as an element of a list must be.
 func (e *encoder) taskID(num uint64, v *ids.TaskID) {
-	e.b = appendVarint(e.b, num<<3|wtBytes)
-	if e.short {
-		e.b = append(e.b, shortIDSize)
-		e.shorten(v)
-		return
-	}
-	e.b = append(append(e.b, idSize), v[:]...)
-}
-
-// shorten writes an id as versions before longIDs have it. Of another home than a cluster's first they know nothing.
-func (e *encoder) shorten(v *ids.TaskID) {
-	if _, ok := v.Short(); !ok {
-		e.bad = errs.New(errs.CodeVersion, "task %s is of home %s, which protocol versions before %d cannot name: use the release of the node", v.String(), v.Job().Home().String(), longIDs)
-	}
-	e.b = append(e.b, v[idSize-shortIDSize:]...)
+	e.b = append(append(appendVarint(e.b, num<<3|wtBytes), idSize), v[:]...)
 }
 
 func (e *encoder) object(num uint64, v ids.ObjectID) {
@@ -164,13 +153,7 @@ func (e *encoder) object(num uint64, v ids.ObjectID) {
 
 // id writes an object id even if it is zero, as an element of a list must be.
 func (e *encoder) id(num uint64, v *ids.ObjectID) {
-	e.b = appendVarint(e.b, num<<3|wtBytes)
-	if e.short {
-		e.b = append(e.b, shortObjectSize)
-		e.shorten(&v.Task)
-	} else {
-		e.b = append(append(e.b, objectSize), v.Task[:]...)
-	}
+	e.b = append(append(appendVarint(e.b, num<<3|wtBytes), objectSize), v.Task[:]...)
 	e.b = append(e.b, byte(v.Index>>24), byte(v.Index>>16), byte(v.Index>>8), byte(v.Index))
 }
 
@@ -187,8 +170,7 @@ const (
 	idSize     = ids.TaskSize // of an actor id too
 	objectSize = ids.ObjectSize
 
-	longIDs         = 5 // the version that made ids longer, by 4 bytes
-	shortIDSize     = idSize - 4
+	shortIDSize     = idSize - 4 // in logs of releases before 0.5
 	shortObjectSize = objectSize - 4
 )
 

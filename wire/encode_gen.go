@@ -130,6 +130,26 @@ func writeTaskOptions(e *encoder, m *TaskOptions) {
 	e.string(21, m.RetryOnly)
 	e.string(22, m.Process)
 	e.bool(23, m.Escalate)
+	for i := range m.Labels {
+		at, ext := e.open(24)
+		writeLabelMatch(e, &m.Labels[i])
+		e.close(at, ext)
+	}
+	for i := range m.PreferLabels {
+		at, ext := e.open(25)
+		writeLabelMatch(e, &m.PreferLabels[i])
+		e.close(at, ext)
+	}
+	e.uint(26, uint64(m.Affinity))
+	e.uint(27, uint64(m.Node))
+}
+
+func writeLabelMatch(e *encoder, m *LabelMatch) {
+	e.string(1, m.Key)
+	e.uint(2, uint64(m.Op))
+	for _, v := range m.Values {
+		e.text(3, v)
+	}
 }
 
 func writeFuncInfo(e *encoder, m *FuncInfo) {
@@ -172,6 +192,9 @@ func writeProgram(e *encoder, m *Program) {
 	}
 	e.bool(4, m.Single)
 	e.bool(5, m.Template)
+	for _, v := range m.Roots {
+		e.text(6, v)
+	}
 }
 
 func writeWelcome(e *encoder, m *Welcome) {
@@ -259,6 +282,7 @@ func writeResolved(e *encoder, m *Resolved) {
 func writeStreamNext(e *encoder, m *StreamNext) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Index))
+	e.bool(3, m.Leaves)
 }
 
 func writeCreate(e *encoder, m *Create) {
@@ -411,4 +435,6 @@ func writeAttempt(e *encoder, m *Attempt) {
 	e.task(1, m.Task)
 	e.uint(2, uint64(m.Attempt))
 	e.uint(3, uint64(m.Lease))
+	e.bool(4, m.Blocked)
+	e.bool(5, m.Asks)
 }

@@ -40,4 +40,5 @@ func writeDone(e *encoder, m *Done) {
 		e.close(at, ext)
 	}
 	e.bool(8, m.Final)
+	e.bool(9, m.StillRuns)
 }

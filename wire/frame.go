@@ -69,12 +69,8 @@ type outFile struct {
 // is, as a part of its own.
 func NewFrameWriter(splice int) *FrameWriter { return &FrameWriter{enc: encoder{alias: splice}} }
 
-// For says what the other side of the connection speaks and which options were sent to it. With nil the writer
-// forgets the connection.
-func (o *FrameWriter) For(version uint32, sent *OptionsCache) {
-	o.enc.short = version < longIDs
-	o.enc.opts = sent
-}
+// For says which options were sent to the other side of the connection. With nil the writer forgets the connection.
+func (o *FrameWriter) For(sent *OptionsCache) { o.enc.opts = sent }
 
 // Size is the number of bytes collected.
 func (o *FrameWriter) Size() int { return o.enc.size() }
@@ -85,6 +81,9 @@ func (o *FrameWriter) Cap() int { return cap(o.enc.b) }
 // Add appends m, with file if that is not nil. On an error nothing of m is added, but of an Exec: one that is too
 // large as it is becomes several, since its tasks follow one another either way.
 func (o *FrameWriter) Add(m Msg, file *os.File) error {
+	if x, ok := m.(*Encoded); ok {
+		return o.appendEncoded(x)
+	}
 	err := o.add(m, file)
 	if err == nil {
 		return nil
@@ -108,26 +107,45 @@ func (o *FrameWriter) add(m Msg, file *os.File) error {
 	if file != nil {
 		o.close()
 	}
-	e := &o.enc
-	n, exts, fresh := len(e.b), len(e.ext), !o.open
-	if fresh {
-		o.open, o.at, o.base, o.count = true, n, e.size(), 0
-		e.b = append(e.b, make([]byte, headerSize)...)
-	}
-	start, startSize := len(e.b), e.size()
-	at, ext := e.open(uint64(m.Kind()))
+	e, at := &o.enc, o.begin()
+	open, ext := e.open(uint64(m.Kind()))
 	known := e.message(m)
-	e.close(at, ext)
-	size := e.size() - startSize
-	if err := o.refuse(m, known, size); err != nil {
-		e.truncate(n, exts)
-		o.open = !fresh
+	e.close(open, ext)
+	if err := e.refuse(m, known, e.size()-at.size); err != nil {
+		e.truncate(at.before, at.exts)
+		o.open = !at.fresh
 		return err
 	}
+	o.end(at, file)
+	return nil
+}
+
+// place is where a message begins.
+type place struct {
+	before, exts int  // in enc, before the header of its frame
+	fresh        bool // that is a new one
+	start, size  int  // in enc, behind it
+}
+
+// begin begins a message, in a new frame if none is open.
+func (o *FrameWriter) begin() place {
+	e := &o.enc
+	at := place{before: len(e.b), exts: len(e.ext), fresh: !o.open}
+	if at.fresh {
+		o.open, o.at, o.base, o.count = true, at.before, e.size(), 0
+		e.b = append(e.b, make([]byte, headerSize)...)
+	}
+	at.start, at.size = len(e.b), e.size()
+	return at
+}
+
+// end ends a message: it is in a frame of its own if the one before is full.
+func (o *FrameWriter) end(at place, file *os.File) {
+	e := &o.enc
 	if o.count > 0 && e.size()-o.base-headerSize > frameTarget {
-		o.seal(startSize - o.base - headerSize)
-		e.insert(start, headerSize)
-		o.at, o.base, o.count = start, startSize, 0
+		o.seal(at.size - o.base - headerSize)
+		e.insert(at.start, headerSize)
+		o.at, o.base, o.count = at.start, at.size, 0
 	}
 	o.count++
 	if file != nil {
@@ -136,13 +154,12 @@ func (o *FrameWriter) add(m Msg, file *os.File) error {
 	if file != nil || e.size()-o.base-headerSize > frameTarget {
 		o.close()
 	}
-	return nil
 }
 
 // refuse says why the message just encoded must not be sent.
-func (o *FrameWriter) refuse(m Msg, known bool, size int) error {
-	err := o.enc.bad
-	o.enc.bad = nil
+func (e *encoder) refuse(m Msg, known bool, size int) error {
+	err := e.bad
+	e.bad = nil
 	switch {
 	case !known:
 		return errs.New(errs.CodeInvalid, "%T is no message of this protocol", m)

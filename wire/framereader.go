@@ -5,9 +5,8 @@ import (
 	"os"
 	"sync"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 )
 
 const (
@@ -26,6 +25,8 @@ var buffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
 type FrameReader struct {
 	Limit int   // of a frame's payload in bytes
 	PID   int32 // of the process that sends, for errors' texts
+
+	Passing ids.JobID // reports of this job's tasks are checked and come as Encoded; 0: of none
 
 	dec Decoder
 
@@ -181,29 +182,38 @@ func (x *FrameReader) frame(batch []Msg, h header, payload []byte, own bool) ([]
 		file, x.files = x.files[0], x.files[1:]
 	}
 	var err error
+	var run *Encoded // at the end of batch
 	for b := payload; len(b) > 0; {
-		v, n := protowire.ConsumeVarint(b)
-		if n < 0 || v&7 != wtBytes || v>>3 == 0 {
-			err = errs.New(errs.CodeProtocol, "no message starts at byte %d of %d", len(payload)-len(b), len(payload))
+		var kind uint64
+		var body []byte
+		left := b
+		if kind, body, b, err = Cut(payload, b); err != nil {
 			break
 		}
-		b = b[n:]
-		size, n := protowire.ConsumeVarint(b)
-		if n < 0 || size > uint64(len(b)-n) {
-			err = errs.New(errs.CodeProtocol, "message of kind %d at byte %d of %d: it announces %d bytes, %d are left", v>>3, len(payload)-len(b), len(payload), size, len(b)-max(n, 0))
-			break
-		}
-		body := b[n : n+int(size)]
-		b = b[n+int(size):]
 		if own && len(b) > 0 {
-			err = errs.New(errs.CodeProtocol, "a frame of %d bytes must be one message, its first has %d", len(payload), size)
+			err = errs.New(errs.CodeProtocol, "a frame of %d bytes must be one message, its first has %d", len(payload), len(body))
 			break
 		}
-		if v>>3 >= uint64(kindEnd) {
+		if kind >= uint64(kindEnd) {
 			continue // a kind of a later version
 		}
 		var m Msg
-		if m, err = x.dec.message(Kind(v>>3), body, own); err != nil {
+		if Kind(kind) == KindDone && x.Passing != 0 {
+			var job ids.JobID
+			if job, err = x.dec.report(body); err != nil {
+				break
+			}
+			if job == x.Passing {
+				if run == nil {
+					run = &Encoded{Job: job}
+					batch = append(batch, run)
+				}
+				run.report(left[:len(left)-len(b)], left, own)
+				continue
+			}
+		}
+		run = nil
+		if m, err = x.dec.message(Kind(kind), body, own); err != nil {
 			break
 		}
 		if batch == nil {

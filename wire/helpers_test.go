@@ -35,13 +35,9 @@ func putValue(size int, fill byte) *PutValue {
 }
 
 // rawFrame is a frame of these messages.
-func rawFrame(t testing.TB, msgs ...Msg) []byte { return rawFrameFor(t, Version, msgs...) }
-
-// rawFrameFor is a frame for a peer of a version.
-func rawFrameFor(t testing.TB, version uint32, msgs ...Msg) []byte {
+func rawFrame(t testing.TB, msgs ...Msg) []byte {
 	t.Helper()
 	o := new(FrameWriter)
-	o.For(version, nil)
 	for _, m := range msgs {
 		if err := o.add(m, nil); err != nil {
 			t.Fatal(err)

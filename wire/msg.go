@@ -71,7 +71,13 @@ type Program struct {
 	// Template says that Args start a template, which forks the job's workers when asked
 	// (package raylet/pool/proc).
 	Template bool
+	// Roots are the directories that the driver imports its own modules from. Where they are not, on other nodes, its workers find copies: EnvModules
+	// says where.
+	Roots []string
 }
+
+// EnvModules is a variable of Python workers on another node than their driver's: a JSON object from each of Program.Roots to its copy there.
+const EnvModules = "MOBULA_MODULES"
 
 // FuncInfo names a registered function, actor type or method and a hash of its
 // signature: two binaries that disagree on it cannot work together.
@@ -196,10 +202,13 @@ type Resolved struct {
 }
 
 // StreamNext asks for the stream's i-th item (or its end) as Get asks for an object; the
-// answer is StreamItem, with Result.Kind ResultNone at the end of the stream.
+// answer is StreamItem, with Result.Kind ResultNone at the end of the stream. A reader that sets Leaves releases Task.Stream() when it has the end or
+// an error. The owner keeps the stream until then, so the reader can ask again if the answer is lost with the node. For a reader of protocol 5, which does not
+// set it, the owner closes the stream with the answer.
 type StreamNext struct {
-	Task  ids.TaskID
-	Index uint32
+	Task   ids.TaskID
+	Index  uint32
+	Leaves bool
 }
 
 // From a client to the store, and back.
@@ -214,8 +223,8 @@ type Create struct {
 	Task    ids.TaskID
 }
 
-// Created answers Create: an extent to write, or Exists (it is sealed already, write
-// nothing), or Err.
+// Created answers Create: an extent to write, or Err. Exists is not said any more: in release 0.5
+// it was that the object is sealed already.
 type Created struct {
 	Req    uint64
 	ID     ids.ObjectID
@@ -322,6 +331,9 @@ type Done struct {
 	Err     *errs.Error
 	Times   Times
 	Final   bool // Err is none of those that the options' RetryOnly names
+
+	// StillRuns says that the worker gave the task up, which has not returned: it may read its arguments, and another Done follows.
+	StillRuns bool
 }
 
 // StreamItem is one item of a stream, from the worker to the owner and, as the answer to
@@ -408,4 +420,6 @@ type Attempt struct {
 	Task    ids.TaskID
 	Attempt uint32
 	Lease   ids.LeaseID
+	Blocked bool // it has given its CPU back
+	Asks    bool // and asks for it again
 }

@@ -72,6 +72,12 @@ type TaskOptions struct {
 	Spread          bool
 	Label           string // shown in lists and traces; empty: Func
 
+	// Which nodes may run it, and which of those should, where one is free. Each is sorted by key, and so are its values.
+	Labels, PreferLabels []LabelMatch
+
+	Affinity Affinity
+	Node     ids.Home // with Affinity
+
 	// ExceptionRetries bounds, where RetryExceptions is set, the retries of application errors; -1: without bound. They are
 	// then counted apart from system faults. 0: MaxRetries bounds both together.
 	ExceptionRetries int32
@@ -165,8 +171,8 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 5 // of the protocol this build speaks
-	MinVersion = 4 // the oldest it still understands
+	Version    = 6 // of the protocol this build speaks
+	MinVersion = 5 // the oldest it still understands
 
 	MaxFrame  = 64 << 20  // bytes of one frame's payload
 	MaxMeta   = 4 << 10   // bytes of a value's Meta
@@ -175,6 +181,9 @@ const (
 	// RequestsAtOnce is how many Requests a client may have without an answer. A node keeps twice as many: on a new connection it may still
 	// be at work on those of the last.
 	RequestsAtOnce = 32
+
+	// Replayed is how many of its last submits, puts and seals a driver sends once more to a node that has started again.
+	Replayed = 64 << 10
 
 	MessageValues = 16 << 20 // bytes of the values inside one message; what is more goes into the store, however small each is
 )

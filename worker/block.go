@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -12,7 +13,7 @@ import (
 type blocking struct {
 	mu      sync.Mutex
 	count   int32         // guarded by mu
-	state   blockState    // guarded by mu
+	state   atomic.Uint32 // a blockState; changed under mu, and read without by who may not wait for it, since messages are sent under it
 	resumed chan struct{} // guarded by mu; closed by Resume; not nil while resuming
 }
 
@@ -33,7 +34,7 @@ func (cl *call) Blocked(ctx context.Context, waitsFor []ids.ObjectID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count++
-	if b.count == 1 && b.state == hasCPU {
+	if b.count == 1 && b.is(hasCPU) {
 		if len(waitsFor) > 0 && ctx.Done() != cl.ctx.Done() {
 			waitsFor = nil
 		}
@@ -43,7 +44,7 @@ func (cl *call) Blocked(ctx context.Context, waitsFor []ids.ObjectID) {
 
 func (cl *call) releaseLocked(waitsFor []ids.ObjectID) {
 	e := cl.lane.e
-	cl.block.state = released
+	cl.block.set(released)
 	e.mu.Lock()
 	e.waiting[cl.id()] = cl
 	e.mu.Unlock()
@@ -64,13 +65,13 @@ func (cl *call) Unblocked(context.Context) {
 	b := &cl.block
 	b.mu.Lock()
 	b.count--
-	if b.count == 0 && b.state == released {
-		b.state = resuming
+	if b.count == 0 && b.is(released) {
+		b.set(resuming)
 		b.resumed = make(chan struct{})
 		cl.lane.e.send(&wire.Unblocked{Task: cl.id(), Lease: cl.lease})
 	}
 	wait := b.resumed
-	if b.count > 0 || b.state != resuming {
+	if b.count > 0 || !b.is(resuming) {
 		wait = nil
 	}
 	b.mu.Unlock()
@@ -85,6 +86,16 @@ func (cl *call) Unblocked(context.Context) {
 	}
 }
 
+func (b *blocking) set(s blockState) { b.state.Store(uint32(s)) }
+
+func (b *blocking) is(s blockState) bool { return b.state.Load() == uint32(s) }
+
+// told is what the node was told, or is being told: whether the CPU is given back, and whether it is asked for again.
+func (b *blocking) told() (blocked, asks bool) {
+	s := blockState(b.state.Load())
+	return s == released || s == resuming, s == resuming
+}
+
 // resume gives a task its CPU.
 func (e *Executor) resume(task ids.TaskID) {
 	e.mu.Lock()
@@ -96,7 +107,7 @@ func (e *Executor) resume(task ids.TaskID) {
 	b := &cl.block
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state != resuming {
+	if !b.is(resuming) {
 		return // a rebuilt owner sent it for a wait that is over; the one for this wait will come
 	}
 	e.mu.Lock()
@@ -104,7 +115,7 @@ func (e *Executor) resume(task ids.TaskID) {
 	e.mu.Unlock()
 	close(b.resumed)
 	b.resumed = nil
-	b.state = hasCPU
+	b.set(hasCPU)
 	cl.lane.unblock()
 	if b.count > 0 { // another goroutine began to wait meanwhile
 		cl.releaseLocked(nil)
@@ -114,8 +125,8 @@ func (e *Executor) resume(task ids.TaskID) {
 // over ends the count when the call ends.
 func (b *blocking) over(cl *call) {
 	b.mu.Lock()
-	told := b.state != hasCPU
-	b.state = ended
+	told := !b.is(hasCPU)
+	b.set(ended)
 	if b.resumed != nil {
 		close(b.resumed)
 		b.resumed = nil

@@ -192,8 +192,15 @@ func TestANodeThatAsksWhileTasksGoBackIsToldOfThem(t *testing.T) {
 	if len(told.Tasks) != 2 || told.Tasks[1].Task != behind.Spec.ID || told.Tasks[1].Lease != 7 {
 		t.Errorf("the node is told of %+v", told.Tasks)
 	}
+	if w := told.Tasks[0]; !w.Blocked || w.Asks || told.Tasks[1].Blocked {
+		t.Errorf("before it goes on the node is told of %+v", told.Tasks)
+	}
 	p.resolve(h.ID())
 	await(p, "Unblocked", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Unblocked](log)) == 1 })
+	var asks wire.Holdings
+	if p.e.Holdings(&asks); len(asks.Tasks) != 1 || !asks.Tasks[0].Blocked || !asks.Tasks[0].Asks {
+		t.Errorf("while it asks for its CPU the node is told of %+v", asks.Tasks)
+	}
 	p.e.Deliver([]wire.Msg{&wire.Resume{Task: waits.Spec.ID}})
 	p.done(waits.Spec.ID)
 	var after wire.Holdings

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -145,6 +147,18 @@ func (p *peer) done(task ids.TaskID) *wire.Done {
 		}
 		return nil, false
 	})
+}
+
+// returned waits for the second report of an abandoned task, which says that it does not run any more.
+func (p *peer) returned(task ids.TaskID) {
+	p.t.Helper()
+	both := await(p, "two Dones of "+task.String(), func(log []wire.Msg) ([]*wire.Done, bool) {
+		both := slices.DeleteFunc(of[*wire.Done](log), func(d *wire.Done) bool { return d.Task != task })
+		return both, len(both) > 1
+	})
+	if len(both) != 2 || !both[0].StillRuns || both[1].StillRuns || !errors.Is(both[1].Err, errs.ErrCancelled) || len(both[1].Results) > 0 {
+		p.t.Errorf("an abandoned task is reported as %+v", both)
+	}
 }
 
 func (p *peer) dones(n int) []*wire.Done {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type lane struct {
 	head     int           // guarded by mu
 	returned []item        // guarded by mu: given back, but the node is not told yet
 	calls    []*call       // guarded by mu: under way
+	left     []*call       // guarded by mu: abandoned, and not returned yet
 	runners  int           // guarded by mu: goroutines, parked ones included
 	parked   int           // guarded by mu
 	wake     chan struct{} // one token for each runner to wake; capacity max
@@ -201,15 +203,18 @@ func without(from, some []wire.Msg) []wire.Msg {
 	return out
 }
 
-// ended records the report of a call. It is false if the call was abandoned: its report was sent, and its runner
-// was replaced.
+// ended records the report of a call. It is false if the call was abandoned: its runner was replaced, and nobody wants its results.
 func (l *lane) ended(cl *call, d *wire.Done, keep any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropCall(cl)
 	if cl.abandoned {
+		l.left = slices.DeleteFunc(l.left, func(c *call) bool { return c == cl })
+		l.e.pending.Add(1) // it was counted as finished when it was abandoned
+		l.done = append(l.done, &wire.Done{Task: d.Task, Attempt: d.Attempt, Lease: d.Lease, Err: cancelled(d.Task), Times: d.Times})
+		l.flushLocked()
 		return false
 	}
+	l.dropCall(cl)
 	l.tookLocked(time.Duration(d.Times.Ended - d.Times.Started))
 	l.done = append(l.done, d)
 	if keep != nil {
@@ -328,8 +333,9 @@ func cancelled(task ids.TaskID) *errs.Error {
 func (l *lane) abandonLocked(cl *call) {
 	cl.abandoned = true
 	l.dropCall(cl)
+	l.left = append(l.left, cl)
 	now := l.e.cfg.Now()
-	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()),
+	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()), StillRuns: true,
 		Times: wire.Times{Received: cl.received, Started: cl.started.Load(), Ended: now}})
 	if cl.borrowed { // the goroutine whose place it was takes it again
 		l.lent = nil
@@ -368,7 +374,7 @@ func (l *lane) wakeAllLocked() {
 func (l *lane) sweep() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.head < len(l.queue) || len(l.calls) > 0 || len(l.done) > 0 || len(l.sending) > 0 || l.held {
+	if l.head < len(l.queue) || len(l.calls)+len(l.left) > 0 || len(l.done) > 0 || len(l.sending) > 0 || l.held {
 		l.idle = 0
 		return false
 	}
@@ -386,6 +392,11 @@ func (l *lane) snapshot(h *wire.Holdings) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, cl := range l.calls {
+		at := wire.Attempt{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease}
+		at.Blocked, at.Asks = cl.block.told()
+		h.Tasks = append(h.Tasks, at)
+	}
+	for _, cl := range l.left {
 		h.Tasks = append(h.Tasks, wire.Attempt{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease})
 	}
 	for _, items := range [][]item{l.queue[l.head:], l.returned} { // the message about those given back follows

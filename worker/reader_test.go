@@ -230,6 +230,7 @@ func TestAbandonedTaskOfTheReader(t *testing.T) {
 		t.Errorf("the lane does not go on: %v", d.Err)
 	}
 	close(stuck)
+	p.returned(bad.Spec.ID)
 	again(t, p)
 	more := p.task(p.handle("where", wire.TaskNormal, where))
 	feed(&wire.Exec{Lease: 1, Tasks: []wire.ExecTask{more}})
@@ -238,8 +239,8 @@ func TestAbandonedTaskOfTheReader(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(of[*wire.Done](p.log)); n != 4 {
-		t.Errorf("%d reports of four tasks", n)
+	if n := len(of[*wire.Done](p.log)); n != 5 {
+		t.Errorf("%d reports of four tasks, one of them abandoned", n)
 	}
 }
 

@@ -84,9 +84,7 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 		return err
 	}
 	r.made = append(r.made, b) // aborted if Fill panics
-	if !b.Exists() {
-		o.Fill(b.Bytes())
-	}
+	o.Fill(b.Bytes())
 	return b.SealReturn(o.Meta, o.Refs)
 }
 

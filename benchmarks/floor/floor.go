@@ -77,11 +77,17 @@ func anonymous(bytes int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range min(len(m), 4093) { // a prime: no two pages are alike
-		m[i] = byte(i * 31)
+	for i := range min(len(m), period) {
+		m[i] = pattern(i)
 	}
-	for n := 4093; n < len(m); n *= 2 {
+	for n := period; n < len(m); n *= 2 {
 		copy(m[n:], m[:n])
 	}
 	return m, nil
 }
+
+// period of what anonymous memory has in it: a prime, so that no two pages are alike.
+const period = 4093
+
+// pattern is the byte at a place of anonymous memory.
+func pattern(at int) byte { return byte(at % period * 31) }

@@ -7,8 +7,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +83,42 @@ func TestPingPong(t *testing.T) {
 	cancel()
 	if _, err := PingPong(ctx, Messages{Rounds: 10}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Over loopback, where the kernel does what it does between hosts.
+func TestPeer(t *testing.T) {
+	p, err := StartPeer(t.Context(), "127.0.0.1", (*exec.Cmd).Start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if name, err := p.Cipher(t.Context()); err != nil || !strings.HasPrefix(name, "TLS_") {
+		t.Errorf("cipher %q, %v", name, err)
+	}
+	for _, bytes := range []int{1, 256, 100_000} {
+		s, err := p.PingPong(t.Context(), Messages{Bytes: bytes, Rounds: 50, Warmup: 5})
+		valid(t, s, err, 50)
+	}
+	for _, cold := range []bool{false, true} {
+		s, err := p.Stream(t.Context(), Memory{Bytes: 3<<20 + 7, Repeats: 3}, cold)
+		valid(t, s, err, 3)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Stream(ctx, Memory{Bytes: 1 << 20}, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// A peer that cannot listen says so.
+func TestAPeerThatCannotListen(t *testing.T) {
+	if p, err := StartPeer(t.Context(), "192.0.2.1", (*exec.Cmd).Start); err == nil {
+		t.Errorf("a peer at an address of nobody: %v", p.Close())
 	}
 }
 
@@ -189,6 +227,8 @@ func TestParametersAreChecked(t *testing.T) {
 		"sum":     func() error { _, _, err := SumShares(nil, 0, 1); return err },
 		"touch":   func() error { _, err := FirstTouch(ctx, Memory{Threads: -1}, false); return err },
 		"ping":    func() error { _, err := PingPong(ctx, Messages{Bytes: maxMessage + 1}); return err },
+		"bytes":   func() error { _, err := (&Peer{}).Stream(ctx, Memory{Bytes: -1}, false); return err },
+		"rounds":  func() error { _, err := (&Peer{}).PingPong(ctx, Messages{Rounds: -1}); return err },
 		"write":   func() error { _, err := DiskWrite(ctx, Disk{FileBytes: 1}); return err },
 		"read":    func() error { _, err := DiskRead(ctx, Disk{Bytes: 5000, FileBytes: 5000, Direct: true}); return err },
 		"sort":    func() error { _, err := Sort(ctx, Sorting{}); return err },

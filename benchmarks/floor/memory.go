@@ -127,22 +127,9 @@ func FirstTouch(ctx context.Context, m Memory, reserve bool) ([]float64, error) 
 }
 
 func touch(m Memory, src []byte, reserve bool) (float64, error) {
-	fd, err := unix.MemfdCreate("floor", unix.MFD_CLOEXEC)
+	mem, err := shared(m.Bytes, reserve)
 	if err != nil {
-		return 0, fmt.Errorf("floor: memfd: %w", err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Ftruncate(fd, m.Bytes); err != nil {
-		return 0, fmt.Errorf("floor: size memfd to %d: %w", m.Bytes, err)
-	}
-	if reserve {
-		if err := unix.Fallocate(fd, 0, 0, m.Bytes); err != nil {
-			return 0, fmt.Errorf("floor: reserve %d bytes: %w", m.Bytes, err)
-		}
-	}
-	mem, err := unix.Mmap(fd, 0, int(m.Bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return 0, fmt.Errorf("floor: map %d bytes: %w", m.Bytes, err)
+		return 0, err
 	}
 	defer unix.Munmap(mem)
 	return rate(m.Bytes, parallel(m.Threads, func(part int) {
@@ -151,4 +138,26 @@ func touch(m Memory, src []byte, reserve bool) (float64, error) {
 			copy(mem[at:to], src)
 		}
 	})), nil
+}
+
+// shared maps a new memfd that nobody has touched. reserve has the kernel allocate its pages.
+func shared(bytes int64, reserve bool) ([]byte, error) {
+	fd, err := unix.MemfdCreate("floor", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("floor: memfd: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Ftruncate(fd, bytes); err != nil {
+		return nil, fmt.Errorf("floor: size memfd to %d: %w", bytes, err)
+	}
+	if reserve {
+		if err := unix.Fallocate(fd, 0, 0, bytes); err != nil {
+			return nil, fmt.Errorf("floor: reserve %d bytes: %w", bytes, err)
+		}
+	}
+	mem, err := unix.Mmap(fd, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("floor: map %d bytes: %w", bytes, err)
+	}
+	return mem, nil
 }

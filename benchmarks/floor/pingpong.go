@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,14 +21,21 @@ const (
 	maxMessage = 1 << 20
 )
 
-// Child is called first in main by every program that calls PingPong. In the process that PingPong starts it echoes
-// until its socket closes, and exits; elsewhere it returns at once.
+// Child is called first in main by every program that calls PingPong or StartPeer. In the process that these start it does what that
+// is for, and exits; elsewhere it returns at once.
 func Child() {
-	if os.Getenv(childEnv) == "" {
+	role := os.Getenv(childEnv)
+	if role == "" {
 		return
 	}
-	if err := echo(); err != nil {
-		fmt.Fprintln(os.Stderr, "floor: echo process:", err)
+	var err error
+	if host, ok := strings.CutPrefix(role, peerRole); ok {
+		err = servePeer(host)
+	} else {
+		err = echo()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "floor: other process:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
@@ -44,6 +52,11 @@ func echo() error {
 	if _, err := fmt.Sscan(os.Getenv(childEnv), &size); err != nil || size < 1 || size > maxMessage {
 		return fmt.Errorf("%s=%q is no message size: %v", childEnv, os.Getenv(childEnv), err)
 	}
+	return echoOn(c, size)
+}
+
+// echoOn sends messages of that size back, until the connection ends.
+func echoOn(c net.Conn, size int) error {
 	buf := make([]byte, size)
 	for {
 		if _, err := io.ReadFull(c, buf); err != nil {
@@ -65,9 +78,7 @@ type Messages struct {
 	Warmup int // rounds before the first sample; 0: 1,000
 }
 
-// PingPong sends a message to another process over a Unix stream socket and waits for it to come back, with the Go
-// runtime's net package on both ends: seconds a round.
-func PingPong(ctx context.Context, m Messages) ([]float64, error) {
+func (m Messages) withDefaults() (Messages, error) {
 	if m.Bytes == 0 {
 		m.Bytes = 256
 	}
@@ -77,11 +88,18 @@ func PingPong(ctx context.Context, m Messages) ([]float64, error) {
 	if m.Warmup == 0 {
 		m.Warmup = 1000
 	}
-	if err := positive("Bytes", int64(m.Bytes), "Rounds", int64(m.Rounds), "Warmup", int64(m.Warmup)); err != nil {
-		return nil, err
-	}
 	if m.Bytes > maxMessage {
-		return nil, fmt.Errorf("floor: Bytes is %d, at most %d are possible", m.Bytes, maxMessage)
+		return m, fmt.Errorf("floor: Bytes is %d, at most %d are possible", m.Bytes, maxMessage)
+	}
+	return m, positive("Bytes", int64(m.Bytes), "Rounds", int64(m.Rounds), "Warmup", int64(m.Warmup))
+}
+
+// PingPong sends a message to another process over a Unix stream socket and waits for it to come back, with the Go
+// runtime's net package on both ends: seconds a round.
+func PingPong(ctx context.Context, m Messages) ([]float64, error) {
+	m, err := m.withDefaults()
+	if err != nil {
+		return nil, err
 	}
 	conn, wait, err := startEcho(ctx, m.Bytes)
 	if err != nil {
@@ -156,5 +174,5 @@ func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c
 	}
-	return fmt.Errorf("floor: ping-pong: %w", err)
+	return fmt.Errorf("floor: connection: %w", err)
 }

@@ -6,17 +6,22 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 )
 
-// The modes.
+// The modes. Those over nodes are of several nodes, each on a host of its own.
 const (
-	embedded = "embedded"
-	process  = "process"
-	separate = "node"
+	embedded     = "embedded"
+	process      = "process"
+	separate     = "node"
+	overNodes    = "nodes"
+	overEmbedded = "nodes-embedded"
 )
 
 var modes = []string{embedded, process, separate}
+
+var modesOverNodes = []string{overNodes, overEmbedded}
 
 // benchCase is one measurement.
 type benchCase struct {
@@ -24,7 +29,11 @@ type benchCase struct {
 	what string // for --help
 	run  func(ctx context.Context, b *bench) (*report, error)
 	skip map[string]string // by mode: why it cannot run there
+	over bool              // nodes; else it is of one node
 }
+
+// fits tells whether the case is of the mode's kind.
+func (c *benchCase) fits(mode string) bool { return c.over == slices.Contains(modesOverNodes, mode) }
 
 // bench is what a case runs with.
 type bench struct {
@@ -32,6 +41,7 @@ type bench struct {
 	mode string
 	runs int
 	dir  string // of spill files and nodes: on a disk
+	over *between
 	sink *sink
 	name string // of the case
 	log  func(format string, args ...any)

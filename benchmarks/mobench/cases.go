@@ -30,4 +30,13 @@ var cases = []benchCase{
 	{name: "cold-start", what: "process start to first result", run: coldStart},
 	{name: "trace-overhead", what: "tracing 1 % against none, 20 pairs", run: traceOverhead},
 	{name: "list-overhead", what: "listing in a loop with 1,000,000 tasks waiting", run: listOverhead},
+
+	{name: "remote-task-sync", what: "one task after another on another node, p50 of a round trip", run: remoteTaskSync, over: true},
+	{name: "remote-task-async", what: "100,000 tasks at once on another node", run: remoteTaskAsync, over: true},
+	{name: "remote-leases", what: "leases that another node gives for 1,000 tasks at once", run: remoteLeases, over: true},
+	{name: "remote-chain-1000", what: "1,000 tasks on two nodes in turn, each of which needs the one before", run: remoteChain, over: true},
+	{name: "transfer", what: "1 GiB from another node, into memory used before; first: after the start", run: transfer, over: true},
+	{name: "transfer-cut", what: "1 GiB from another node, whose link is down for a while at half: bytes sent for each of the object's", run: transferCut, over: true},
+	{name: "transfer-killed", what: "1 GiB from one of two other nodes, killed at half: bytes received for each of the object's", run: transferKilled, over: true},
+	{name: "nodes-broadcast", what: "256 MiB to six nodes at once", run: nodesBroadcast, over: true},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"mobula"
@@ -13,13 +14,15 @@ import (
 type setup struct {
 	store int64  // bytes
 	spill string // directory
+	nodes int    // over nodes: how many there are, the driver's own not counted if that is inside the driver; 0: 2
 }
 
 // cluster is a runtime in one of the modes.
 type cluster struct {
 	*mobula.Cluster
-	ctx  context.Context //nolint:containedctx // bound to the cluster
-	node *nodeProcess    // nil but in mode node
+	ctx   context.Context //nolint:containedctx // bound to the cluster
+	node  *nodeProcess    // nil but in mode node
+	nodes *nodeSet        // nil but over nodes
 
 	stale     time.Duration // figures of the store may be so old
 	submitted int
@@ -27,6 +30,9 @@ type cluster struct {
 
 // start starts a runtime in the bench's mode.
 func (b *bench) start(ctx context.Context, s setup) (*cluster, error) {
+	if slices.Contains(modesOverNodes, b.mode) {
+		return b.startSeveral(ctx, s)
+	}
 	c, node, err := startCluster(ctx, b.mode, b.dir, s)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", b.mode, err)
@@ -146,6 +152,9 @@ func (cl *cluster) end(ctx context.Context) error {
 	err := cl.Close(ctx)
 	if cl.node != nil {
 		err = errors.Join(err, cl.node.stop())
+	}
+	if cl.nodes != nil {
+		err = errors.Join(err, cl.nodes.stop())
 	}
 	return err
 }

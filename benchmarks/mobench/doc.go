@@ -9,6 +9,10 @@
 // embedded: the node and its slots are goroutines of this process. process: the node is in this
 // process, tasks run in worker processes. node: driver, node and workers are processes of their own.
 //
+// nodes: several nodes, as `mobula start` starts them, with the default security. Each is in a network namespace of its own (package
+// netns), and the driver is a process beside the first. nodes-embedded: the driver's node is inside the driver. In both this program starts itself again
+// on the first host, and the floors are measured between hosts. Only the cases that say so in their names, transfer and broadcast run there.
+//
 // # Results
 //
 // A case gives one result: the median of its runs, their least and greatest, and where a floor applies the floor, measured in

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,11 +22,13 @@ const examples = `Examples:
   go run ./benchmarks/mobench -mode process task-sync spill     two cases with worker processes
   go run ./benchmarks/mobench -mode embedded,node -json -runs 3 JSON, an object a line
   go run ./benchmarks/mobench -mode embedded -cpuprofile cpu.prof task-async
+  go run ./benchmarks/mobench -mode nodes transfer              two nodes, as root, after make build
 `
 
 // options are what the flags say.
 type options struct {
 	modes      []string
+	mobula     string // of nodes: the executable
 	runs       int
 	json       bool
 	quiet      bool
@@ -47,19 +50,34 @@ func main() {
 		return
 	}
 	if err == nil {
-		err = run(ctx, o, full, os.Stdout, os.Stderr)
+		err = inPlace(ctx, o)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "mobench:", err)
+		if !errors.Is(err, errThere) {
+			fmt.Fprintln(os.Stderr, "mobench:", err)
+		}
 		stop()
 		os.Exit(1)
 	}
 }
 
+// inPlace runs the cases here, or on a host of a network.
+func inPlace(ctx context.Context, o options) error {
+	over, err := enterNetwork(o.mobula)
+	if err != nil {
+		return err
+	}
+	if over == nil && slices.ContainsFunc(o.modes, func(m string) bool { return slices.Contains(modesOverNodes, m) }) {
+		return onFirstHost(ctx, os.Args[1:])
+	}
+	return run(ctx, o, full, over, os.Stdout, os.Stderr)
+}
+
 func parse(args []string, out io.Writer) (o options, err error) {
 	fs := flag.NewFlagSet("mobench", flag.ContinueOnError)
 	fs.SetOutput(out)
-	mode := fs.String("mode", strings.Join(modes, ","), "where node and tasks run, several with commas:\nembedded (goroutines), process (worker processes), node (driver, node and workers apart)")
+	mode := fs.String("mode", strings.Join(modes, ","), "where node and tasks run, several with commas:\nembedded (goroutines), process (worker processes), node (driver, node and workers apart),\nnodes (several nodes, each on a host of its own; as root), nodes-embedded (the driver's inside the driver)")
+	fs.StringVar(&o.mobula, "mobula", cmp.Or(os.Getenv("MOBULA_BINARY"), filepath.Join("bin", "mobula")), "the executable of nodes, for the modes over nodes")
 	fs.IntVar(&o.runs, "runs", 5, "of each case; the value is their median")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object a line, not a table")
 	fs.BoolVar(&o.quiet, "quiet", false, "do not print progress")
@@ -82,16 +100,23 @@ func parse(args []string, out io.Writer) (o options, err error) {
 		return o, err
 	}
 	for m := range strings.SplitSeq(*mode, ",") {
-		if !slices.Contains(modes, m) {
-			return o, fmt.Errorf("-mode %q: want one or more of %s", m, strings.Join(modes, ", "))
+		if all := slices.Concat(modes, modesOverNodes); !slices.Contains(all, m) {
+			return o, fmt.Errorf("-mode %q: want one or more of %s", m, strings.Join(all, ", "))
 		}
 		o.modes = append(o.modes, m)
 	}
 	if o.runs < 1 {
 		return o, fmt.Errorf("-runs %d: want 1 or more", o.runs)
 	}
-	o.cases, err = chosen(fs.Args())
-	return o, err
+	if o.cases, err = chosen(fs.Args()); err != nil || fs.NArg() == 0 {
+		return o, err
+	}
+	for _, c := range o.cases {
+		if !slices.ContainsFunc(o.modes, c.fits) {
+			return o, fmt.Errorf("case %s runs in none of the modes %s", c.name, strings.Join(o.modes, ", "))
+		}
+	}
+	return o, nil
 }
 
 // chosen are the cases of those names; all without names.
@@ -113,8 +138,8 @@ func chosen(names []string) ([]*benchCase, error) {
 // errCases is returned when a case failed; its line says why.
 var errCases = errors.New("not every case succeeded")
 
-// run runs the cases and prints the results.
-func run(ctx context.Context, o options, p params, out, progress io.Writer) (err error) {
+// run runs the cases and prints the results. over is nil but on a host of a network.
+func run(ctx context.Context, o options, p params, over *between, out, progress io.Writer) (err error) {
 	if o.quiet {
 		progress = io.Discard
 	}
@@ -136,7 +161,7 @@ func run(ctx context.Context, o options, p params, out, progress io.Writer) (err
 		return err
 	}
 	defer stop()
-	sink, err := startSink()
+	sink, err := startSink(over.address())
 	if err != nil {
 		return err
 	}
@@ -148,7 +173,10 @@ func run(ctx context.Context, o options, p params, out, progress io.Writer) (err
 	failed := false
 	for _, c := range o.cases {
 		for _, mode := range o.modes {
-			b := &bench{params: p, mode: mode, runs: o.runs, dir: o.dir, sink: sink, log: func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) }}
+			if !c.fits(mode) {
+				continue
+			}
+			b := &bench{params: p, mode: mode, runs: o.runs, dir: o.dir, over: over, sink: sink, log: func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) }}
 			r := runCase(ctx, c, b, o.timeout)
 			failed = failed || r.err != nil || r.report != nil && r.failed != ""
 			results = append(results, r)

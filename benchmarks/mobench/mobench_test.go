@@ -11,6 +11,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -20,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mobula/benchmarks/floor"
+	"mobula/internal/netns"
 )
 
 func TestMain(m *testing.M) {
@@ -36,7 +39,7 @@ func TestCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s, err := startSink()
+	s, err := startSink("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,46 +53,112 @@ func TestCases(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for _, mode := range modes {
-		for i := range cases {
-			c := &cases[i]
-			t.Run(mode+"/"+c.name, func(t *testing.T) {
-				b := &bench{params: tiny, mode: mode, runs: 1, dir: dir, sink: s, log: t.Logf}
-				r := runCase(t.Context(), c, b, 30*time.Second)
-				if r.err != nil {
-					t.Fatal(r.err)
-				}
-				if (r.skipped != "") != (mode == embedded && c.name == "get-large") {
-					t.Fatalf("skipped: %q", r.skipped)
-				}
-				if r.skipped != "" {
-					return
-				}
-				line, err := json.Marshal(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				var got struct {
-					Case, Mode, Unit string
-					Value, Min, Max  float64
-					Runs             int
-				}
-				if err := json.Unmarshal(line, &got); err != nil {
-					t.Fatalf("%s: %v", line, err)
-				}
-				if got.Case != c.name || got.Mode != mode || got.Unit == "" || got.Runs < 1 || got.Min > got.Value || got.Value > got.Max {
-					t.Errorf("%s", line)
-				}
-				if got.Unit != "%" && !(got.Value > 0) {
-					t.Errorf("%s", line)
-				}
-			})
-		}
+		runCases(t, &bench{params: tiny, mode: mode, runs: 1, dir: dir, sink: s})
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// runCases runs the cases of a mode.
+func runCases(t *testing.T, b *bench) {
+	mode := b.mode
+	for i := range cases {
+		c := &cases[i]
+		if !c.fits(mode) {
+			continue
+		}
+		t.Run(mode+"/"+c.name, func(t *testing.T) {
+			b := *b
+			b.log = t.Logf
+			r := runCase(t.Context(), c, &b, 30*time.Second)
+			if r.err != nil {
+				t.Fatal(r.err)
+			}
+			if (r.skipped != "") != (mode == embedded && c.name == "get-large") {
+				t.Fatalf("skipped: %q", r.skipped)
+			}
+			if r.skipped != "" {
+				return
+			}
+			line, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				Case, Mode, Unit string
+				Value, Min, Max  float64
+				Runs             int
+			}
+			if err := json.Unmarshal(line, &got); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if got.Case != c.name || got.Mode != mode || got.Unit == "" || got.Runs < 1 || got.Min > got.Value || got.Value > got.Max {
+				t.Errorf("%s", line)
+			}
+			if got.Unit != "%" && !(got.Value > 0) {
+				t.Errorf("%s", line)
+			}
+		})
+	}
+}
+
+// The cases of several nodes run in a process on the first host of a network. They take minutes.
+func TestStressCasesOverNodes(t *testing.T) {
+	if os.Getenv("MOBULA_STRESS") == "" {
+		t.Skip("set MOBULA_STRESS=1: clusters of real nodes")
+	}
+	mobula := filepath.Join(t.TempDir(), "mobula")
+	over, err := enterNetwork(os.Getenv(binaryEnv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if over == nil {
+		n, err := netns.New(t.Context(), hosts)
+		if errors.Is(err, netns.ErrUnable) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := n.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		build := exec.Command("go", "build", "-o", mobula, "../../cmd/mobula")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		again := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.run=^"+t.Name()+"$")
+		again.Env = append(os.Environ(), networkEnv+"="+n.String(), binaryEnv+"="+mobula)
+		var out bytes.Buffer
+		again.Stdout, again.Stderr = &out, &out
+		if err := n.Hosts[0].Start(again); err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Wait(); err != nil || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
+			t.Errorf("on the first host: %v\n%s", err, out.Bytes())
+		}
+		return
+	}
+	dir, err := os.MkdirTemp("", "mb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, mode := range modesOverNodes {
+		runCases(t, &bench{params: tiny, mode: mode, runs: 1, dir: dir, over: over})
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// binaryEnv names the executable of nodes to the process on the first host.
+const binaryEnv = "MOBENCH_TEST_MOBULA"
 
 func TestFlags(t *testing.T) {
 	var help bytes.Buffer
@@ -114,7 +183,7 @@ func TestFlags(t *testing.T) {
 	if o, err = parse(nil, io.Discard); err != nil || len(o.cases) != len(cases) || len(o.modes) != 3 || o.runs != 5 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, bad := range [][]string{{"-mode", "cluster"}, {"-runs", "0"}, {"no-such-case"}, {"-colour"}} {
+	for _, bad := range [][]string{{"-mode", "cluster"}, {"-runs", "0"}, {"no-such-case"}, {"-colour"}, {"transfer"}, {"-mode", "nodes", "sort"}} {
 		if _, err := parse(bad, io.Discard); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -132,7 +201,7 @@ func TestFailures(t *testing.T) {
 		mk("good", &report{unit: "s", samples: []float64{3, 1, 2}, floor: 4}, nil),
 	}}
 	var out bytes.Buffer
-	if err := run(t.Context(), o, tiny, &out, io.Discard); !errors.Is(err, errCases) {
+	if err := run(t.Context(), o, tiny, nil, &out, io.Discard); !errors.Is(err, errCases) {
 		t.Fatal(err)
 	}
 	want := `{"case":"broken","mode":"embedded","error":"it broke"}
@@ -145,7 +214,7 @@ func TestFailures(t *testing.T) {
 	}
 	o.json, o.cases = false, o.cases[3:]
 	out.Reset()
-	if err := run(t.Context(), o, tiny, &out, io.Discard); err != nil {
+	if err := run(t.Context(), o, tiny, nil, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Fields(strings.Split(out.String(), "\n")[1]); !slices.Equal(got, []string{"good", embedded, "2", "s", "1", "3", "3", "4", "0.5"}) {
@@ -245,7 +314,7 @@ func TestUsageCountsThisProcess(t *testing.T) {
 }
 
 func TestSinkCountsWhatItIsSent(t *testing.T) {
-	s, err := startSink()
+	s, err := startSink("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,12 @@ type params struct {
 
 	sortStore, sortBytes, sortChunk int64
 
+	leased        int   // tasks of remote-leases
+	moved         int64 // bytes of transfer and its like
+	receivers     int   // of nodes-broadcast
+	receiverBytes int64
+	cut           time.Duration // of transfer-cut
+
 	idle time.Duration // before memory is measured
 
 	pairs                   int // of trace-overhead
@@ -48,6 +54,7 @@ var full = params{
 	castBytes: gib, castTasks: 100,
 	spillStore: gib, spillObject: 64 * mib, spillObjects: 64,
 	sortStore: 512 * mib, sortBytes: 2 * gib, sortChunk: 16 * mib,
+	leased: 1000, moved: gib, receivers: 6, receiverBytes: 256 * mib, cut: 3500 * time.Millisecond,
 	idle:  10 * time.Second,
 	pairs: 20, traceRounds: 2000, traceTasks: 50_000,
 	listed: 1_000_000, listPairs: 10,
@@ -62,6 +69,7 @@ var tiny = params{
 	castBytes: 2 * mib, castTasks: 4,
 	spillStore: 8 * mib, spillObject: mib, spillObjects: 24,
 	sortStore: 16 * mib, sortBytes: 16 * mib, sortChunk: mib,
+	leased: 100, moved: 8 * mib, receivers: 2, receiverBytes: 8 * mib, cut: 100 * time.Millisecond,
 	idle:  10 * time.Millisecond,
 	pairs: 2, traceRounds: 20, traceTasks: 200,
 	listed: 500, listPairs: 2,

@@ -24,8 +24,9 @@ type sink struct {
 	done   chan struct{}
 }
 
-func startSink() (*sink, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// startSink starts one on the host's address.
+func startSink(host string) (*sink, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("sink of spans: %w", err)
 	}

@@ -19,7 +19,8 @@ PEAK = "peak memory"  # the metric of runs whose memory is sampled
 # In the order of the table.
 FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_many", "actor_create",
          "many_clients", "put_small", "get_small", "put_large", "get_large", "get_refs", "wait_1000", "cold_start", "idle_memory", "broadcast",
-         "dask_tasks", "set_index", "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align", "session_of_eight")
+         "dask_tasks", "set_index", "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align", "session_of_eight",
+         "remote_task_sync", "remote_task_async", "transfer", "after_node_kill")
 
 
 @dataclass(frozen=True)

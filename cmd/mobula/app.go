@@ -68,7 +68,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return errs.New(errs.CodeInvalid, "%v; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(a.start(), a.stop(), a.status(), a.list(), a.memory(), a.explain(), a.cancel(), a.kill(), a.logs(), a.timeline(), a.config(), a.version())
+	root.AddCommand(a.start(), a.stop(), a.status(), a.list(), a.memory(), a.explain(), a.cancel(), a.kill(), a.logs(), a.timeline(), a.cluster(), a.token(), a.security(), a.config(), a.version())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

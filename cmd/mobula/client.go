@@ -26,8 +26,11 @@ type conn struct {
 func (a *app) target() string { return node.Resolve(a.address, a.getenv) }
 
 // dial connects to the node.
-func (a *app) dial(ctx context.Context) (*conn, error) {
-	c, w, f, err := wireconn.Dial(ctx, a.target(), wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wireconn.Config{})
+func (a *app) dial(ctx context.Context) (*conn, error) { return a.dialAt(ctx, a.target()) }
+
+// dialAt connects to the node at a socket.
+func (a *app) dialAt(ctx context.Context, at string) (*conn, error) {
+	c, w, f, err := wireconn.Dial(ctx, at, wire.Hello{Role: wire.RoleTool, PID: int32(os.Getpid())}, wireconn.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +90,14 @@ func (c *conn) ask(ctx context.Context, method string, in, out any) error {
 
 // request connects, makes one request and disconnects.
 func request[Out any](a *app, method string, in any) (out Out, err error) {
+	return requestOf[Out](a, a.target(), method, in)
+}
+
+// requestOf makes one request to a node at a socket.
+func requestOf[Out any](a *app, at, method string, in any) (out Out, err error) {
 	ctx, cancel := context.WithTimeout(a.ctx, a.timeout)
 	defer cancel()
-	c, err := a.dial(ctx)
+	c, err := a.dialAt(ctx, at)
 	if err != nil {
 		return out, err
 	}

@@ -40,6 +40,9 @@ func (a *app) detach(cfg *config.Config, f startFlags) error {
 	}
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = withoutSettings(a.environ)
+	if f.token != "" {
+		cmd.Env = append(cmd.Env, "MOBULA_TOKEN="+f.token) // the last one counts
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	crash, err := safefs.OpenFile(cfg.Log.File+".stderr", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) // for output that does not go to the log: the stacks of a fatal error
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mobula/internal/errs"
+	"mobula/internal/labels"
 	"mobula/internal/state"
 )
 
@@ -20,6 +21,7 @@ type query struct {
 	filters []string
 	limit   int
 	cursor  string
+	node    string
 }
 
 func (q *query) flags(c *cobra.Command) {
@@ -28,9 +30,14 @@ func (q *query) flags(c *cobra.Command) {
 	c.Flags().StringVar(&q.cursor, "cursor", "", "go on behind the page that gave it")
 }
 
+// nodeFlag lets a user choose one node of a cluster.
+func nodeFlag(c *cobra.Command, node *string) {
+	c.Flags().StringVar(node, "node", "", "only this node of the cluster, by its name or home (default: all)")
+}
+
 // build reads the flags and refuses fields that rows of type T do not have, before it asks the node.
 func build[T any](q *query) (state.Query, error) {
-	out := state.Query{Limit: q.limit, Cursor: q.cursor}
+	out := state.Query{Limit: q.limit, Cursor: q.cursor, Node: q.node}
 	for _, s := range q.filters {
 		f, err := state.ParseFilter(s)
 		if err != nil {
@@ -49,7 +56,8 @@ func (a *app) list() *cobra.Command {
 		Use: "list", Short: "List jobs, tasks, actors, objects, workers, graphs, nodes or components",
 		Long: `List shows rows in pages: tasks, actors, jobs and graphs newest first, by when they were
 submitted; the others ordered by id. It always says how many rows match in all, and how to
-get those that a page leaves out. Filters compare a field, as --json names it.`,
+get those that a page leaves out. Filters compare a field, as --json names it. In a cluster
+the rows are those of all nodes; a node that does not answer is named in a warning.`,
 		Example: `  mobula list tasks --filter state=FAILED --limit 20
   mobula list tasks --watch 5s
   mobula list workers --json
@@ -92,17 +100,23 @@ func lister[T any](a *app, kind, short, example, method string, table func(io.Wr
 		},
 	}
 	q.flags(c)
+	if method != state.MethodNodes {
+		nodeFlag(c, &q.node)
+	}
 	v.flag(c)
 	return c
 }
 
 func jobTable(w io.Writer, js []state.Job) {
 	var data [][]string
+	var nodes []string
 	for _, j := range js {
+		nodes = append(nodes, j.Node)
 		data = append(data, []string{j.ID, dash(j.PID), j.Namespace, strconv.FormatUint(j.Submitted, 10), strconv.FormatUint(j.Finished, 10), strconv.FormatUint(j.Failed, 10),
 			strconv.FormatUint(j.Retried, 10), strconv.Itoa(j.Objects), counts(j.Tasks)})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"JOB", "DRIVER", "NAMESPACE", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "OBJECTS", "REMEMBERED"},
 		right: []string{"DRIVER", "SUBMITTED", "FINISHED", "FAILED", "RETRIED", "OBJECTS"},
 		less:  []string{"RETRIED", "NAMESPACE", "OBJECTS", "SUBMITTED", "FINISHED", "DRIVER"},
@@ -111,10 +125,13 @@ func jobTable(w io.Writer, js []state.Job) {
 
 func (a *app) taskTable(w io.Writer, ts []state.Task) {
 	var data [][]string
+	var nodes []string
 	for _, t := range ts {
+		nodes = append(nodes, t.Node)
 		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Submitted), a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.Callsite, t.Reason})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"TASK", "NAME", "KIND", "STATE", "AGE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"},
 		right: []string{"AGE", "SINCE", "ATTEMPT", "JOB"},
 		less:  []string{"CALLED", "WORKER", "ATTEMPT", "JOB", "KIND", "AGE", "REASON", "NAME", "SINCE"},
@@ -123,10 +140,13 @@ func (a *app) taskTable(w io.Writer, ts []state.Task) {
 
 func (a *app) actorTable(w io.Writer, as []state.Actor) {
 	var data [][]string
+	var nodes []string
 	for _, x := range as {
+		nodes = append(nodes, x.Node)
 		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"},
 		right: []string{"AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID"},
 		less:  []string{"PID", "RESETS", "JOB", "NAMESPACE", "WAITING", "RUNNING", "AGE", "RESTARTS", "REASON", "NAME", "TYPE"},
@@ -135,10 +155,13 @@ func (a *app) actorTable(w io.Writer, as []state.Actor) {
 
 func objectTable(w io.Writer, os []state.Object) {
 	var data [][]string
+	var nodes []string
 	for _, o := range os {
+		nodes = append(nodes, o.Node)
 		data = append(data, []string{o.ID, o.Type, o.State, o.Where, size(o.Size), strconv.Itoa(o.Holders), strconv.Itoa(o.Tasks), strconv.Itoa(o.Within), strconv.Itoa(o.Pins), o.Job, o.Func, o.Callsite, o.Error})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"OBJECT", "TYPE", "STATE", "WHERE", "SIZE", "HOLDERS", "TASKS", "WITHIN", "PINS", "JOB", "FUNC", "CALLED", "ERROR"},
 		right: []string{"SIZE", "HOLDERS", "TASKS", "WITHIN", "PINS", "JOB"},
 		less:  []string{"PINS", "WITHIN", "TASKS", "JOB", "CALLED", "HOLDERS", "FUNC", "WHERE", "TYPE", "ERROR", "STATE"},
@@ -147,10 +170,13 @@ func objectTable(w io.Writer, os []state.Object) {
 
 func workerTable(w io.Writer, ws []state.Worker) {
 	var data [][]string
+	var nodes []string
 	for _, x := range ws {
+		nodes = append(nodes, x.Node)
 		data = append(data, []string{x.ID, dash(x.PID), x.Job, x.Language, x.Slot, x.Func, x.State, strconv.Itoa(x.Leases), strconv.Itoa(x.Running), size(x.Heap), size(x.RSS)})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"WORKER", "PID", "JOB", "LANGUAGE", "SLOT", "FUNC", "STATE", "LEASES", "RUNNING", "HEAP", "RSS"},
 		right: []string{"PID", "JOB", "LEASES", "RUNNING", "HEAP", "RSS"},
 		less:  []string{"LEASES", "HEAP", "FUNC", "LANGUAGE", "JOB", "RSS", "RUNNING", "SLOT"},
@@ -159,11 +185,14 @@ func workerTable(w io.Writer, ws []state.Worker) {
 
 func (a *app) graphTable(w io.Writer, gs []state.Graph) {
 	var data [][]string
+	var nodes []string
 	for _, g := range gs {
+		nodes = append(nodes, g.Node)
 		data = append(data, []string{g.ID, g.Name, g.Job, strconv.Itoa(g.Tasks), strconv.Itoa(g.Waiting), strconv.Itoa(g.Queued), strconv.Itoa(g.Processing), strconv.Itoa(g.InLine),
 			strconv.Itoa(g.Done), strconv.Itoa(g.Failed), size(g.Bytes), size(g.Peak), a.since(g.Started)})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"GRAPH", "NAME", "JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"},
 		right: []string{"JOB", "TASKS", "WAITING", "QUEUED", "PROCESSING", "LINE", "DONE", "FAILED", "BYTES", "PEAK", "AGE"},
 		less:  []string{"LINE", "PEAK", "JOB", "NAME", "AGE", "BYTES", "QUEUED", "WAITING", "PROCESSING", "TASKS", "FAILED"},
@@ -181,21 +210,26 @@ func (a *app) nodeTable(w io.Writer, ns []state.Node) {
 				rs = append(rs, fmt.Sprintf("%g %s", n.Resources[name], name))
 			}
 		}
-		data = append(data, []string{n.ID, n.Name, n.State, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, strings.Join(rs, ", "), n.Address})
+		given := maps.Clone(n.Labels) // the others are the same on most nodes, and in --json
+		maps.DeleteFunc(given, func(key, _ string) bool { return labels.Reserved(key) })
+		data = append(data, []string{n.ID, n.Name, n.State, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, strings.Join(rs, ", "), labels.String(given), n.Address})
 	}
 	rows(w, columns{
-		head:  []string{"HOME", "NAME", "STATE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "ADDRESS"},
+		head:  []string{"HOME", "NAME", "STATE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "LABELS", "ADDRESS"},
 		right: []string{"HEARD", "AGE", "PID"},
-		less:  []string{"PID", "VERSION", "ADDRESS", "HEARD", "AGE", "RESOURCES"},
+		less:  []string{"PID", "VERSION", "ADDRESS", "LABELS", "HEARD", "AGE", "RESOURCES"},
 	}, data)
 }
 
 func componentTable(w io.Writer, cs []state.Component) {
 	var data [][]string
+	var nodes []string
 	for _, c := range cs {
+		nodes = append(nodes, c.Node)
 		data = append(data, []string{c.Path, c.Kind, strconv.Itoa(c.Restarts), strconv.Itoa(c.Escalations), strconv.Itoa(c.Poisoned), strconv.Itoa(c.Depth), dash(c.Bound), strconv.FormatUint(c.Handled, 10), c.Error})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"COMPONENT", "KIND", "RESTARTS", "ESCALATED", "POISONED", "WAITING", "BOUND", "HANDLED", "LAST PANIC"},
 		right: []string{"RESTARTS", "ESCALATED", "POISONED", "WAITING", "BOUND", "HANDLED"},
 		less:  []string{"BOUND", "ESCALATED", "HANDLED", "POISONED", "KIND", "WAITING", "LAST PANIC"},

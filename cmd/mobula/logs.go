@@ -19,7 +19,7 @@ func (a *app) logs() *cobra.Command {
 worker as mobula list workers shows it, or of its log, worker/NUMBER. Of a task it shows the
 lines that name it, whichever workers ran it: what slog logs with the task's context does.
 Without an argument it lists the logs there are. They outlive their worker; the oldest are
-removed beyond 1 GiB.`,
+removed beyond 1 GiB. In a cluster the workers of all nodes are meant.`,
 		Example: `  mobula logs
   mobula logs worker/3 --bytes 1048576
   mobula logs 000000000000000107e4d77f385327457f149543`,
@@ -34,34 +34,63 @@ removed beyond 1 GiB.`,
 			if err != nil {
 				return err
 			}
-			return a.print(l, func(w io.Writer) {
-				if r.ID == "" {
-					a.logTable(w, l.Streams)
+			err = a.print(l, func(w io.Writer) {
+				if streams := there(l.Streams); r.ID == "" {
+					a.logTable(w, streams)
 				} else {
-					logText(w, l.Streams)
+					logText(w, streams)
 				}
 			})
+			a.warn(a.errOut, notThere(l.Streams))
+			return err
 		},
 	}
+	nodeFlag(c, &r.Node)
 	c.Flags().Int64VarP(&r.Bytes, "bytes", "b", state.DefaultLogBytes, "of each output, at most; the end is shown")
 	return c
 }
 
 func (a *app) logTable(w io.Writer, streams []state.LogStream) {
 	var data [][]string
+	var nodes []string
 	for _, s := range streams {
+		nodes = append(nodes, s.Node)
 		data = append(data, []string{s.Worker, s.Stream, size(uint64(s.Size)), a.since(s.Changed), s.Path})
 	}
 	rows(w, columns{
+		nodes: nodes,
 		head:  []string{"WORKER", "STREAM", "SIZE", "CHANGED", "FILE"},
 		right: []string{"SIZE", "CHANGED"},
 		less:  []string{"CHANGED", "SIZE"},
 	}, data)
 }
 
+// there are the logs of nodes that have answered.
+func there(streams []state.LogStream) (out []state.LogStream) {
+	for _, s := range streams {
+		if s.Error == "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// notThere are the nodes that have not.
+func notThere(streams []state.LogStream) (out []state.Unreachable) {
+	for _, s := range streams {
+		if s.Error != "" {
+			out = append(out, state.Unreachable{Node: s.Node, Why: s.Error})
+		}
+	}
+	return out
+}
+
 // logText prints the output of workers unchanged, without anything that would move a terminal's cursor.
 func logText(w io.Writer, streams []state.LogStream) {
 	for _, s := range streams {
+		if s.Node != "" {
+			s.Path += " on node " + s.Node
+		}
 		fmt.Fprintf(w, "== %s %s %s\n", s.Worker, s.Stream, s.Path)
 		if s.Omitted > 0 {
 			fmt.Fprintf(w, "== %s before this are left out\n", size(uint64(s.Omitted)))

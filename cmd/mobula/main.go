@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"mobula/internal/node"
+	_ "mobula/internal/node/gossip/memberlist" // nodes gossip
 	_ "mobula/objectstore/spill/s3"
 	_ "mobula/telemetry/otlp"
 )

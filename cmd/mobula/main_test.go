@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// fakeNode answers requests with given values or errors.
+// fakeNode answers requests with given values or errors, one at a time.
 func fakeNode(t *testing.T, replies map[string]any) (address string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "mobula-cli")
@@ -50,6 +51,7 @@ func fakeNode(t *testing.T, replies map[string]any) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex // each command has a session of its own
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -63,7 +65,10 @@ func fakeNode(t *testing.T, replies map[string]any) (address string) {
 					batch, err = c.Recv()
 					for _, m := range batch {
 						if r, ok := m.(*wire.Request); ok {
-							err = c.Send(answer(t, r, replies))
+							mu.Lock()
+							reply := answer(t, r, replies)
+							mu.Unlock()
+							err = c.Send(reply)
 						}
 					}
 				}
@@ -145,6 +150,7 @@ var replies = map[string]any{
 	state.MethodStatus: state.Status{
 		Node: "n1", Address: "/run/n1.sock", PID: 42, Version: "v1.2.3", Started: at, Now: at + 3_725e9, Control: "up", Metrics: "http://127.0.0.1:9464/metrics",
 		Resources: map[string]state.Resource{"CPU": {Total: 4, Free: 1.5}, "memory": {Total: 8 << 30, Free: 4 << 30}, "tpu": {Total: 2, Free: 2}},
+		Labels:    map[string]string{"mobula.io/node-id": "0", "zone": "a"},
 		Leases:    3, Workers: 2, Clients: 5, Tasks: map[string]int{"RUNNING": 3, "FINISHED": 100, "FAILED": 0}, Actors: map[string]int{"ALIVE": 1},
 		Graphs: []state.Graph{graph, {Name: "graph/4", Job: "1", Tasks: 2, Processing: 2, Queued: 3}},
 		Jobs:   []state.Job{{ID: "1", PID: 99, Tasks: map[string]int{"RUNNING": 3}, Submitted: 103, Finished: 100, Failed: 1, Retried: 2, Objects: 7}, {ID: "2", Tasks: map[string]int{}}},
@@ -165,7 +171,8 @@ var replies = map[string]any{
 	state.MethodGraphs:  state.Page[state.Graph]{Total: 1, Rows: []state.Graph{graph}},
 	state.MethodJobs:    state.Page[state.Job]{Total: 2, Rows: []state.Job{{ID: "1", Namespace: "prod", PID: 77, Submitted: 12, Finished: 9, Failed: 1, Retried: 2, Objects: 5, Tasks: map[string]int{"RUNNING": 2}}, {ID: "2"}}},
 	state.MethodNodes: state.Page[state.Node]{Total: 2, Rows: []state.Node{
-		{ID: "0", Name: "host-1", State: state.NodeAlive, Address: "/tmp/a/node.sock", PID: 77, Version: "0.4.0", Epoch: 3, Resources: map[string]float64{"CPU": 4, "memory": 8 << 30}},
+		{ID: "0", Name: "host-1", State: state.NodeAlive, Address: "/tmp/a/node.sock", PID: 77, Version: "0.4.0", Epoch: 3, Resources: map[string]float64{"CPU": 4, "memory": 8 << 30},
+			Labels: map[string]string{"mobula.io/node-id": "0", "zone": "a"}},
 		{ID: "1", Name: "host-2", State: state.NodeSilent, PID: 78, Heard: 21_500_000_000, Resources: map[string]float64{"CPU": 2}}}},
 	state.MethodComponents: state.Page[state.Component]{Total: 2, Rows: []state.Component{
 		{Path: "root/raylet", Kind: "raylet"}, {Path: "root/raylet/owner/1", Kind: "owner", Restarts: 2, Depth: 7, Bound: 65536, Handled: 1234, Error: "panic: x"}}},

@@ -16,6 +16,7 @@ import (
 // rows prints a table with a head and columns but no lines, so that awk can read it too. On a terminal it fits the width: texts are
 // cut, and if that is not enough columns are left out. The first column, which users copy, is never cut.
 func rows(w io.Writer, c columns, data [][]string) {
+	c, data = c.placed(data)
 	cells := make([][]string, len(data))
 	for i, d := range data {
 		cells[i] = clean(d)
@@ -57,6 +58,20 @@ type columns struct {
 	head  []string
 	right []string // have numbers, and are never cut
 	less  []string // are left out first if there is no room
+	nodes []string // of each row; in a cluster they are the second column
+}
+
+// placed has the nodes in a column, if there are any.
+func (c columns) placed(data [][]string) (columns, [][]string) {
+	if !slices.ContainsFunc(c.nodes, func(n string) bool { return n != "" }) {
+		return c, data
+	}
+	c.head = slices.Insert(slices.Clone(c.head), 1, "NODE")
+	out := make([][]string, len(data))
+	for i, d := range data {
+		out[i] = slices.Insert(slices.Clone(d), 1, c.nodes[i])
+	}
+	return c, out
 }
 
 // narrowed makes a table fit a line, and names the columns that it leaves out.

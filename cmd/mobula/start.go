@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +28,7 @@ type startFlags struct {
 	output bool // print the workers' output
 	moved  bool // the directory was copied, and its original is gone
 	config string
+	token  string // to join with; "-": on standard input
 }
 
 // started is the output of start.
@@ -35,12 +36,16 @@ type started struct {
 	Node    string `json:"node"`
 	Address string `json:"address"`
 	PID     int    `json:"pid"`
+	Cluster string `json:"cluster,omitempty"` // where other nodes reach it
 	Metrics string `json:"metrics,omitempty"`
 	Log     string `json:"log,omitempty"`
 }
 
 func (s started) text(w io.Writer) {
 	fmt.Fprintf(w, "node %s is up at %s (process %d)\n", s.Node, s.Address, s.PID)
+	if s.Cluster != "" {
+		fmt.Fprintf(w, "other nodes reach it at %s; mobula token create lets one join\n", s.Cluster)
+	}
 	if s.Metrics != "" {
 		fmt.Fprintf(w, "metrics at %s\n", s.Metrics)
 	}
@@ -62,7 +67,9 @@ in this order of precedence; mobula config lists them all.`,
 		Example: `  mobula start
   mobula start --detach --store-size 2GiB --metrics-address 127.0.0.1:9464
   MOBULA_STORE_SPILL=/data1,/data2 mobula start
-  mobula start --config node.yaml --log-format json`,
+  mobula start --config node.yaml --log-format json
+  mobula start --listen 10.0.0.1                                  # the first node of a cluster
+  MOBULA_TOKEN=mbl1... mobula start --join 10.0.0.1               # another one; mobula token create prints the token`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := config.Load(config.Input{Flags: c.Flags(), File: f.config, Environ: a.environ})
 			if err != nil {
@@ -70,6 +77,9 @@ in this order of precedence; mobula config lists them all.`,
 			}
 			if cfg.Dir == "" {
 				cfg.Dir = filepath.Dir(node.DefaultAddress())
+			}
+			if f.token == "" {
+				f.token = a.getenv("MOBULA_TOKEN")
 			}
 			if f.detach && f.bound {
 				return errs.New(errs.CodeInvalid, "--detach and --until-stdin-closes exclude each other")
@@ -91,48 +101,30 @@ in this order of precedence; mobula config lists them all.`,
 	c.Flags().BoolVar(&f.bound, "until-stdin-closes", false, "run until standard input ends or the process that started it is gone: for a program that has a node of its own")
 	c.Flags().BoolVar(&f.output, "worker-output", false, "print what workers write, each line with its worker before it; lines that are not read in time are left out, and are in the logs as all of them")
 	c.Flags().BoolVar(&f.moved, "moved", false, "take a directory that was copied here for the only one, where the node that it was copied from is gone for good")
+	c.Flags().StringVar(&f.token, "token", "", "token to join with, as mobula token create has printed it; better in MOBULA_TOKEN, since others see a command's flags")
 	c.Flags().StringVar(&f.config, "config", "", "configuration file (default: MOBULA_CONFIG, else mobula/config.yaml in the user's configuration directory)")
 	c.Flags().SortFlags = false
 	config.AddFlags(c.Flags())
 	return c
 }
 
-// orphanTick is how often a node checks that the process that started it is still its parent: a child of that
-// process may hold the other end of the pipe open.
-const orphanTick = 500 * time.Millisecond
-
-// parentLeft gives a channel that is closed when in ends, or when the parent process has changed.
+// parentLeft gives a channel that is closed when in ends, or when the process that started this one is gone: a child of that process may hold the other end of
+// the pipe open.
 func parentLeft(in io.Reader) <-chan struct{} {
-	left, ended := make(chan struct{}), make(chan struct{})
+	left := make(chan struct{})
+	leave := sync.OnceFunc(func() { close(left) })
 	go func() {
 		_, _ = io.Copy(io.Discard, in) // until it ends, by whatever cause
-		close(ended)
+		leave()
 	}()
-	go func() {
-		defer close(left)
-		parent := os.Getppid()
-		tick := time.NewTicker(orphanTick)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ended:
-				return
-			case <-tick.C:
-				if os.Getppid() != parent {
-					return
-				}
-			}
-		}
-	}()
+	if parent := os.Getppid(); parent > 0 { // else that process is in another namespace
+		go func() {
+			pidfd.Until(context.Background(), parent)
+			leave()
+		}()
+	}
 	return left
 }
-
-// A node with a store below smallStore bytes should be small itself: its garbage may be half of its live heap, not as much
-// again.
-const (
-	smallStore = 1 << 30
-	smallGC    = 50 // percent
-)
 
 // serve runs the node until it should end, at the latest when left is closed.
 func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err error) {
@@ -142,10 +134,14 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 	}
 	defer func() { err = errors.Join(err, closeLog()) }()
 	ncfg := node.ConfigFrom(cfg, log)
-	ncfg.Keep, ncfg.Bound, ncfg.Processes, ncfg.Moved = true, left != nil, true, f.moved
-	if ncfg.StoreBytes < smallStore && os.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(smallGC))
+	if ncfg.Wires == nil && node.IsOfCluster(cfg.Dir) {
+		ncfg.Wires = new(node.Wires)
 	}
+	if ncfg.Wires != nil {
+		ncfg.Wires.Token = f.token
+	}
+	ncfg.Keep, ncfg.Bound, ncfg.Processes, ncfg.Moved = true, left != nil, true, f.moved
+	defer allowGarbage(ncfg.StoreBytes)()
 	var said *relay
 	if f.output {
 		said = newRelay()
@@ -157,7 +153,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 	}
 	stop, up := n.StopRequested(), false
 	if err = n.StartTelemetry(node.TelemetryFrom(cfg)); err == nil {
-		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
+		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Cluster: n.ClusterAddress(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
 		if err = a.print(s, s.text); err == nil {
 			if said != nil {
 				signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a write to a closed pipe then fails, and does not end the node

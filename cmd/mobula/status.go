@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mobula/internal/labels"
 	"mobula/internal/state"
 )
 
 func (a *app) status() *cobra.Command {
 	v := new(view)
+	var in state.StatusRequest
 	c := &cobra.Command{
 		Use: "status", Short: "Show a node at a glance", Args: cobra.NoArgs,
 		Long: `Status shows what a node has, what it runs, how full its object store is, and what had to
@@ -24,10 +26,11 @@ be restarted. A part that does not answer within a second is named instead of sh
   mobula status --watch 5s
   mobula status --json | jq .store.held`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return show(a, v, c, func() (state.Status, error) { return request[state.Status](a, state.MethodStatus, struct{}{}) }, statusText)
+			return show(a, v, c, func() (state.Status, error) { return request[state.Status](a, state.MethodStatus, in) }, statusText)
 		},
 	}
 	v.flag(c)
+	c.Flags().StringVar(&in.Node, "node", "", "another node of the cluster, by its name or home")
 	return c
 }
 
@@ -42,6 +45,7 @@ func statusText(w io.Writer, s *state.Status) {
 		line("metrics", "%s", s.Metrics)
 	}
 	line("resources", "%s", resources(s.Resources))
+	line("labels", "%s", labels.String(s.Labels))
 	line("leases", "%d; %d workers, %d clients", s.Leases, s.Workers, s.Clients)
 	line("jobs", "%d", len(s.Jobs))
 	for _, l := range s.Lost {

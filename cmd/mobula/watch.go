@@ -47,7 +47,9 @@ func show[T any](a *app, v *view, c *cobra.Command, fetch func() (T, error), tex
 		if err != nil {
 			return err
 		}
-		return a.print(got, func(w io.Writer) { text(w, &got) })
+		err = a.print(got, func(w io.Writer) { text(w, &got) })
+		a.warn(a.errOut, unreachable(&got))
+		return err
 	}
 	if !c.Flags().Changed("watch") {
 		return one()
@@ -68,6 +70,7 @@ func show[T any](a *app, v *view, c *cobra.Command, fetch func() (T, error), tex
 			s.Writer = &body
 			fmt.Fprintf(&body, "%s   every %v, %s\n\n", c.CommandPath(), v.every, time.Now().Format(time.TimeOnly))
 			text(s, &got)
+			a.warn(s, unreachable(&got))
 			// From the top, each line over the one before: no flicker.
 			_, err = io.WriteString(a.out, "\x1b[H"+strings.ReplaceAll(s.frame(body.String()), "\n", "\x1b[K\n")+"\x1b[J")
 			return err

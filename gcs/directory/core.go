@@ -97,15 +97,15 @@ func (c *Core) claim(m Claim) {
 	c.emit(ClaimRow{m})
 }
 
-// claimed passes an answer on to the owner, which knows what it still wants. An earlier core may have asked for it.
+// claimed passes an answer on to the owner, which knows what it still wants. An earlier core may have asked for it. Without an answer of the table the name may
+// have been written all the same, now or for a claim of an earlier core: the owner releases it unless its actor has it.
 func (c *Core) claimed(a Claimed) {
-	if a.Err == nil {
+	unknown := a.Err != nil && a.Holder.IsZero()
+	if a.Err == nil || unknown {
 		c.held[a.Actor] = a.Opts
 	}
 	if !c.has(a.Job) { // it has ended meanwhile
-		if a.Err == nil {
-			c.release(Release{Actor: a.Actor})
-		}
+		c.release(Release{Actor: a.Actor})
 		return
 	}
 	out := NameClaimed{Actor: a.Actor, Err: a.Err}
@@ -113,6 +113,9 @@ func (c *Core) claimed(a Claimed) {
 		out.Existing, out.Err = a.Holder, nil
 	}
 	c.tell(a.Job, out)
+	if unknown {
+		c.tell(a.Job, NameHeld{Actor: a.Actor, Opts: a.Opts})
+	}
 }
 
 // release tells the watchers that the actor is dead, and frees its name.
@@ -123,14 +126,18 @@ func (c *Core) release(m Release) {
 	if opts == nil {
 		return // it was given up already
 	}
-	name := nameOf(opts)
+	c.giveUp(nameOf(opts), m.Actor)
+}
+
+// giveUp frees a name, if an actor has it.
+func (c *Core) giveUp(name Name, id ids.ActorID) {
 	f := c.freeing[name]
 	if f == nil {
 		f = &freeing{by: make(set[ids.ActorID])}
 		c.freeing[name] = f
 	}
-	f.by[m.Actor] = struct{}{}
-	c.emit(FreeRow{Name: name, Actor: m.Actor})
+	f.by[id] = struct{}{}
+	c.emit(FreeRow{Name: name, Actor: id})
 }
 
 // freed lets the claims go on that wait for the name, and asks again after a failure; a claim made meanwhile is told who has the
@@ -163,7 +170,7 @@ func (c *Core) publish(at Place) {
 		}
 	}
 	for _, job := range slices.Sorted(maps.Keys(c.watchers[at.Actor])) {
-		c.tell(job, at)
+		c.tellPlace(job, at)
 	}
 	if at.State == actor.Dead {
 		delete(c.watchers, at.Actor)
@@ -171,6 +178,15 @@ func (c *Core) publish(at Place) {
 	if opts := c.held[at.Actor]; opts != nil && at.State == actor.Alive {
 		c.emit(UpdateRow{Row{at.Actor, opts}})
 	}
+}
+
+// tellPlace tells a job that has asked for an actor where it is. Only where the actor runs on its job's home do calls of other jobs reach it.
+func (c *Core) tellPlace(job ids.JobID, at Place) {
+	if at.Worker != 0 && at.Worker.Home() != c.home {
+		at = Place{Actor: at.Actor, State: actor.Locating, Err: errs.New(errs.CodeActorUnavailable,
+			"actor %v runs on node %v: other jobs can call it only while it runs on node %v, its job's home; say so with affinity to that node", at.Actor, at.Worker.Home(), c.home)}
+	}
+	c.tell(job, at)
 }
 
 func (c *Core) locate(m Locate) {
@@ -197,7 +213,7 @@ func (c *Core) locate(m Locate) {
 	}
 	c.watchers[m.Actor][m.Job] = struct{}{}
 	if known {
-		c.tell(m.Job, at)
+		c.tellPlace(m.Job, at)
 	} else {
 		c.tell(job, Sought{m.Actor}) // it is being created, or dead
 	}

@@ -66,6 +66,45 @@ func TestClaim(t *testing.T) {
 	steps(t, c, []Effect{ToOwner{other, NameClaimed{Actor: b.Actor, Existing: a}}}, get, Claimed{Claim: get, Holder: a, Err: taken})
 }
 
+// A claim of which it is not known whether it was written is given up in the table when its owner says so, until that is done; the name's next claim comes after
+// it. An owner whose actor has the name, by a claim that it had made of an earlier core, says nothing.
+func TestAClaimThatMayHaveBeenWrittenIsFreed(t *testing.T) {
+	c, a := newCore(), actorOf(mine, 1)
+	m := Claim{Job: mine, Actor: a, Opts: named("hits")}
+	silent := errs.New(errs.CodeDeadline, "no answer")
+	failed := Claimed{Claim: m, Err: silent}
+	told := []Effect{ToOwner{mine, NameClaimed{Actor: a, Err: silent}}, ToOwner{mine, NameHeld{Actor: a, Opts: m.Opts}}}
+	free := FreeRow{Name: Name{"prod", "hits"}, Actor: a}
+	steps(t, c, told, m, failed)
+	steps(t, c, []Effect{free}, Release{Actor: a, Opts: m.Opts})
+	steps(t, c, []Effect{Warn{What: "an actor's name could not be given up yet", Row: free, Err: silent}, After{D: freeAgain, Ev: FreeAgain{free}}}, Freed{FreeRow: free, Err: silent})
+	steps(t, c, []Effect{free}, FreeAgain{free})
+	steps(t, c, nil, Freed{FreeRow: free})
+
+	next := Claim{Job: other, Actor: actorOf(other, 1), Opts: named("hits")}
+	steps(t, c, nil, m, failed, Release{Actor: a}, next)
+	steps(t, c, []Effect{ClaimRow{next}}, Freed{FreeRow: free})
+
+	steps(t, c, told, m, m, Claimed{Claim: m}, failed)
+
+	steps(t, c, []Effect{free}, JobEnded{mine})
+	steps(t, c, []Effect{free}, failed)
+}
+
+// Other jobs call an actor only on its job's home: of one elsewhere they are told that, whoever asked before or asks then.
+func TestAnActorOnAnotherNodeIsOutOfReach(t *testing.T) {
+	c, a := newCore(), actorOf(mine, 1)
+	steps(t, c, []Effect{ToOwner{mine, Sought{a}}}, Locate{Job: other, Actor: a})
+	up := alive(a, "hits")
+	up.Worker = ids.ClientID(ids.Home(2).ID(7))
+	for _, ev := range []Event{up, Locate{Job: other, Actor: a}} {
+		said, ok := c.Step(0, ev)[0].(ToOwner)
+		if at, is := said.Msg.(Place); !ok || !is || said.Job != other || at.State != actor.Locating || !errors.Is(at.Err, errs.ErrActorUnavailable) || at.Worker != 0 {
+			t.Errorf("told is %+v", said)
+		}
+	}
+}
+
 // A job that looks for an actor is told where it is, at once and whenever it moves, until it withdraws.
 func TestLocate(t *testing.T) {
 	c, a := newCore(), actorOf(mine, 1)

@@ -14,7 +14,8 @@ type Name struct{ Namespace, Name string }
 
 func nameOf(o *wire.TaskOptions) Name { return Name{o.Namespace, o.ActorName} }
 
-// Place is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err. Locating, with Err, says that this node cannot find it.
+// Place is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err. Locating, with Err, says that its calls cannot
+// get there from this node.
 type Place struct {
 	Actor  ids.ActorID
 	State  actor.State
@@ -131,7 +132,7 @@ type NameClaimed struct {
 	Err      *errs.Error
 }
 
-// NameHeld says that the table has a name for an actor; Release answers if the actor is dead or not known.
+// NameHeld says that the table has a name for an actor, or may have; Release answers if the actor is dead or not known.
 type NameHeld Row
 
 // Sought says that another job looks for an actor that is not known here; Publish answers if it will not come.

@@ -69,7 +69,8 @@ func (w *world) call(fails bool) {
 		name := nameOf(e.Opts)
 		holder, taken := w.table[name]
 		switch {
-		case err != nil: // package gcs frees what it may have written
+		case err != nil: // nobody knows who has it
+			holder = ids.ActorID{}
 		case !taken:
 			w.table[name] = e.Actor
 		case holder != e.Actor:

@@ -16,34 +16,58 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/inbox"
+	"mobula/internal/trust"
+	"mobula/internal/trust/credentials"
+	"mobula/remote"
+	"mobula/remote/membership"
 )
 
 // Config configures the control plane of a node. Without Servers and Tables its server is embedded in this process.
 type Config struct {
-	Dir     string   // of the embedded server's files
-	Servers []string // URLs of the NATS servers to use instead, of one cluster
-	Tables  Tables   // what to use instead of any server, in tests; nil: nothing
+	Dir     string            // of the embedded server's files
+	Listen  *ListenConfig     // has the embedded server listen, as one of a cluster's; nil: it listens nowhere
+	Servers []string          // URLs of the NATS servers to use instead, of one cluster
+	Judges  bool              // with Servers, without Live: the node is a control-plane server of a cluster whose tables are in these servers
+	Live    *credentials.Live // with Servers: they are a cluster's own, each HOST:PORT, and this is who the node is
+	Epoch   uint64            // with Live: the life of the node's home, if it has begun
+	Tables  Tables            // what to use instead of any server, in tests; nil: nothing
 	Node    string
 	Logger  *slog.Logger // nil: silent
+
+	// What the tables say of nodes, on the goroutine of the actor: these must not block. nil: nobody wants to know.
+	Heard  func(gcs.NodeRecord) // a node's row was written, or is shown again: its number of heartbeats tells
+	Fenced func(remote.Life)    // the home's lives up to this one are over, this node's own too
+	Left   func(remote.Life)    // a node has ended in order
+
+	Bundled func(trust.SignedBundle) // the cluster's trust bundle was written, or is shown again; likewise
 }
+
+// shared tells whether other nodes use the same tables.
+func (c *Config) shared() bool { return len(c.Servers) > 0 || c.Listen != nil }
 
 // GCS is the control plane's actor and what must outlive its core: the server, the
 // connection, the tables and the requests without an answer.
 type GCS struct {
 	cfg  Config
 	ref  *actors.Ref[gcs.Event]
-	up   chan struct{}            // closed when ref is set
-	work *inbox.Inbox[gcs.Effect] // calls to the server, in order
+	up   chan struct{}                           // closed when ref is set
+	work map[gcs.Bucket]*inbox.Inbox[gcs.Effect] // calls to the server, for each table in order: no heartbeat waits for another table
 	wg   sync.WaitGroup
 	ctx  context.Context // ends when the component stops
 	stop context.CancelFunc
 
 	// Set by open on the actor's goroutine, kept while they work.
-	srv     *Server // nil: the control plane is elsewhere
-	nc      *nats.Conn
-	tables  Tables
-	service micro.Service
-	unwatch context.CancelFunc // ends the watches that feed the present core
+	srv       *Server // nil: the control plane is elsewhere
+	nc        *nats.Conn
+	tables    Tables
+	served    *Served // the tables, where the service gives them; nil: they are not
+	trust     *Trust  // of a control-plane server of a cluster
+	service   micro.Service
+	feed      *feed // of a server of a cluster
+	desk      *desk
+	gathering *gathering         // of a server of a cluster
+	unwatch   context.CancelFunc // ends the watches that feed the present core
+	notAfter  func()             // ends the present core's timer
 
 	mu      sync.Mutex
 	nextID  uint64             // guarded by mu
@@ -59,7 +83,10 @@ type waiter struct {
 
 // Start adds the control plane to the tree and waits until its server is ready, some 15 ms where it is embedded.
 func Start(parent actors.Parent, cfg Config) (*GCS, error) {
-	g := &GCS{cfg: cfg, up: make(chan struct{}), work: inbox.New[gcs.Effect](), waiting: make(map[uint64]*waiter)}
+	g := &GCS{cfg: cfg, up: make(chan struct{}), work: make(map[gcs.Bucket]*inbox.Inbox[gcs.Effect]), waiting: make(map[uint64]*waiter)}
+	for _, b := range gcs.Buckets {
+		g.work[b] = inbox.New[gcs.Effect]()
+	}
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	ref, err := actors.Spawn(parent, actors.Spec[gcs.Event, gcs.Effect]{
 		Kind: "gcs", Name: "gcs",
@@ -85,7 +112,12 @@ func (g *GCS) open(start actors.Start) (actors.Core[gcs.Event, gcs.Effect], []gc
 		if err := g.connect(); err != nil {
 			return nil, nil, err
 		}
-		g.wg.Go(g.serve) // here, on the actor's goroutine, as close is: neither overtakes the other
+		for _, work := range g.work {
+			g.wg.Go(func() { g.serve(work) }) // here, on the actor's goroutine, as close is: neither overtakes the other
+		}
+		if g.cfg.Listen != nil {
+			g.wg.Go(g.grow)
+		}
 	}
 	if g.unwatch != nil { // the watches of the core before this one
 		g.unwatch()
@@ -93,7 +125,7 @@ func (g *GCS) open(start actors.Start) (actors.Core[gcs.Event, gcs.Effect], []gc
 	}
 	life, unwatch := context.WithCancel(g.ctx)
 	g.unwatch = unwatch
-	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(g.ctx, g.patience())
 	defer cancel()
 	var (
 		mu      sync.Mutex
@@ -129,61 +161,63 @@ func (g *GCS) open(start actors.Start) (actors.Core[gcs.Event, gcs.Effect], []gc
 	return gcs.NewCore(), initial, nil
 }
 
-// connect opens the tables, wherever they are.
-func (g *GCS) connect() (err error) {
-	if g.tables = g.cfg.Tables; g.tables != nil {
-		return nil
-	}
-	if len(g.cfg.Servers) > 0 {
-		g.nc, err = dial(g.cfg.Servers, g.cfg.Node)
-	} else if g.srv, err = StartServer(ServerConfig{Dir: g.cfg.Dir, Name: g.cfg.Node, Logger: g.cfg.Logger}); err == nil {
-		g.nc, err = g.srv.Connect(g.cfg.Node)
-	}
-	if err != nil {
-		return fmt.Errorf("control plane: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(g.ctx, 10*time.Second)
-	defer cancel()
-	tables, err := Open(ctx, g.nc, replicas(len(g.cfg.Servers)))
-	if err != nil {
-		return errs.New(errs.CodeComponentFailed, "control plane: %v", err)
-	}
-	g.tables = tables
-	g.service, err = g.serveQuestions()
-	return err
-}
-
 // do runs on the actor's goroutine: a call is queued, a reply handed out. It does not wait for the
 // server, whose answers may wait for room in the actor's mailbox; each request has one call at a time.
 func (g *GCS) do(self *actors.Ref[gcs.Event], e gcs.Effect) {
-	if t, ok := e.(gcs.After); ok {
-		self.After(t.D, t.Ev)
-		return
+	switch e := e.(type) {
+	case gcs.After:
+		if g.notAfter != nil {
+			g.notAfter()
+		}
+		g.notAfter = self.After(e.D, e.Ev)
+	case gcs.Heard:
+		tell(g.cfg.Heard, e.Record)
+	case gcs.TellBeat:
+		g.tellBeat(e.Heartbeat)
+	case gcs.Fenced:
+		tell(g.cfg.Fenced, e.Life)
+	case gcs.Left:
+		tell(g.cfg.Left, e.Life)
+	case gcs.Bundled:
+		tell(g.cfg.Bundled, e.Bundle)
+	case gcs.Reply:
+		g.reply(e)
+	default:
+		b, _, _ := gcs.Touches(e)
+		g.work[b].Add(e)
 	}
-	r, ok := e.(gcs.Reply)
-	if !ok {
-		g.work.Add(e)
-		return
+}
+
+func tell[T any](who func(T), what T) {
+	if who != nil {
+		who(what)
 	}
+}
+
+func (g *GCS) reply(r gcs.Reply) {
 	g.mu.Lock()
 	w := g.waiting[r.ID]
 	delete(g.waiting, r.ID)
 	g.mu.Unlock()
-	if w != nil {
-		w.done(r)
+	if w == nil {
+		return
 	}
+	if _, begun := w.req.Op.(gcs.Begin); begun && r.Err == nil && g.served != nil {
+		g.served.Life(r.Records[0].(gcs.HomeRecord).Epoch)
+	}
+	w.done(r)
 }
 
-// serve makes the calls, one after the other.
-func (g *GCS) serve() {
+// serve makes the calls to a table, one after the other.
+func (g *GCS) serve(work *inbox.Inbox[gcs.Effect]) {
 	<-g.up
 	for {
 		select {
-		case <-g.work.Ready():
+		case <-work.Ready():
 		case <-g.ctx.Done():
 			return
 		}
-		for _, e := range g.work.Take() {
+		for _, e := range work.Take() {
 			if g.ctx.Err() != nil {
 				return
 			}
@@ -212,13 +246,32 @@ func (g *GCS) Ask(op gcs.Op, done func(gcs.Reply)) {
 	}
 }
 
-// Announce has the node in the table of nodes, once its home is known, and with every sends heartbeats.
+// Announce has the node in the table of nodes, once its home is known, and with every sends heartbeats. A control-plane server of a cluster
+// judges by them which lives are over.
 func (g *GCS) Announce(r gcs.NodeRecord, every time.Duration) {
-	a := gcs.Announce{Record: r, Every: every}
+	a := gcs.Announce{Record: r, Every: every, Tells: g.served != nil || g.gathering != nil}
+	if (g.cfg.Listen != nil || g.cfg.Judges) && every > 0 {
+		judge := membership.DefaultJudgeConfig()
+		judge.Beat = every
+		a.Judge = &judge
+	}
+	if g.served != nil {
+		g.served.Life(r.Epoch)
+	}
 	g.mu.Lock()
 	g.self = &a
 	g.mu.Unlock()
 	g.ref.Deliver(a)
+}
+
+// Follow says which trust bundle the node follows, with all the keys that it names.
+func (g *GCS) Follow(number uint64) {
+	g.mu.Lock()
+	if g.self != nil {
+		g.self.Record.Trust = number
+	}
+	g.mu.Unlock()
+	g.ref.Deliver(gcs.Follows{Number: number})
 }
 
 // Call is Ask for callers that can wait.
@@ -233,6 +286,14 @@ func (g *GCS) Call(ctx context.Context, op gcs.Op) ([]gcs.Record, error) {
 	}
 }
 
+// Vanish has the component say nothing any more, not even goodbye when it ends: the node's row stays in the table, and its heartbeat is missed.
+func (g *GCS) Vanish() {
+	g.mu.Lock()
+	g.self = nil
+	g.mu.Unlock()
+	g.stop()
+}
+
 // close stops what the component started and answers what is left.
 func (g *GCS) close() {
 	g.stop() // and with it the watches
@@ -240,12 +301,18 @@ func (g *GCS) close() {
 	if g.service != nil {
 		_ = g.service.Stop() // its connection goes next
 	}
+	if g.desk != nil {
+		g.desk.close()
+	}
 	g.leave()
+	if g.nc != nil {
+		g.nc.Close() // before the watches: each would wait for a leader, to be taken down there
+	}
+	if g.feed != nil {
+		g.feed.close()
+	}
 	if g.tables != nil {
 		g.tables.Close()
-	}
-	if g.nc != nil {
-		g.nc.Close()
 	}
 	if g.srv != nil {
 		g.srv.Close()
@@ -263,15 +330,19 @@ func (g *GCS) close() {
 // goodbyeTime bounds what the end of a node waits for a control plane that others use to take note of it.
 const goodbyeTime = time.Second
 
-// leave takes the node out of the table that others read: it does not live any more, and nobody is to wait for its heartbeat.
+// leave takes the node out of the table that others read: it does not live any more, and nobody is to wait for its heartbeat. The row of a later
+// life stays.
 func (g *GCS) leave() {
 	g.mu.Lock()
 	self := g.self
 	g.mu.Unlock()
-	if self == nil || len(g.cfg.Servers) == 0 || g.tables == nil {
+	if self == nil || !g.cfg.shared() || g.tables == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), goodbyeTime)
 	defer cancel()
-	_ = g.tables.Do(ctx, gcs.Delete{Bucket: gcs.Nodes, Key: self.Record.Key(), Revision: -1}) // else its heartbeat is missed
+	row := g.tables.Do(ctx, gcs.Read{Bucket: gcs.Nodes, Key: self.Record.Key()})
+	if r, ok := row.Record.(gcs.NodeRecord); ok && r.Life() == self.Record.Life() {
+		_ = g.tables.Do(ctx, gcs.Delete{Bucket: gcs.Nodes, Key: r.Key(), Revision: int64(row.Revision)}) // else its heartbeat is missed
+	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"mobula/gcs"
+	"mobula/internal/ids"
+	"mobula/internal/trust"
+	"mobula/remote"
 )
 
 // All implementations of Tables follow the same rules.
@@ -18,6 +21,13 @@ func TestTablesConform(t *testing.T) {
 		defer srv.Close()
 		defer nc.Close()
 		conform(t, tables)
+	})
+	t.Run("server of a cluster", func(t *testing.T) { conform(t, newCluster(t).server(1, nil).tables) })
+	t.Run("service", func(t *testing.T) {
+		c := newCluster(t)
+		s := c.server(1, nil)
+		s.desk.refuses = func(gcs.Effect, remote.Life, *gcs.HomeRecord, gcs.Record) error { return nil } // the test changes rows of several homes
+		conform(t, c.node(trust.Data, 2, nil).tables)
 	})
 	t.Run("memory", func(t *testing.T) { conform(t, NewMemory()) })
 }
@@ -186,8 +196,18 @@ func watched(t *testing.T, tables Tables, do func(gcs.Effect) gcs.Answered) {
 	}
 	mu.Unlock()
 	watch()
-	until("what is there", func(all []gcs.Changed) bool {
-		return slices.ContainsFunc(all, func(c gcs.Changed) bool { return c.Record == gcs.Record(homeRecord(2)) })
-	})
+	shows := func(n ids.Home) func([]gcs.Changed) bool {
+		return func(all []gcs.Changed) bool {
+			return slices.ContainsFunc(all, func(c gcs.Changed) bool { return c.Record == gcs.Record(homeRecord(n)) })
+		}
+	}
+	until("what is there", shows(2))
+	do(gcs.Write{Record: homeRecord(3), Revision: -1})
+	until("what follows", shows(3))
 	tables.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	if rows := slices.DeleteFunc(told, func(c gcs.Changed) bool { return c.Record == nil }); len(rows) != 3 {
+		t.Errorf("of an actor and two homes it told %+v", rows)
+	}
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"mobula/gcs"
-	"mobula/internal/inbox"
 )
 
 // Memory implements Tables in this process, for tests. Its rows outlive a control plane that uses it.
@@ -16,7 +15,7 @@ type Memory struct {
 	mu       sync.Mutex
 	revision uint64                        // guarded by mu
 	rows     map[gcs.Bucket]map[string]row // guarded by mu
-	watches  []*memoryWatch                // guarded by mu
+	watches  relays                        // guarded by mu
 }
 
 type row struct {
@@ -24,26 +23,18 @@ type row struct {
 	revision uint64
 }
 
-// memoryWatch tells a watcher the changes of all tables, in order.
-type memoryWatch struct {
-	changes *inbox.Inbox[gcs.Changed]
-	end     context.CancelFunc
-	ended   chan struct{}
-}
-
 // NewMemory makes empty tables.
 func NewMemory() *Memory {
 	m := &Memory{rows: make(map[gcs.Bucket]map[string]row)}
-	for _, b := range gcs.Buckets {
+	for _, b := range shared {
 		m.rows[b] = make(map[string]row)
 	}
 	return m
 }
 
 // Watch implements Tables.
-func (m *Memory) Watch(life, _ context.Context, changed func(gcs.Changed)) error {
-	life, end := context.WithCancel(life)
-	w := &memoryWatch{changes: inbox.New[gcs.Changed](), end: end, ended: make(chan struct{})}
+func (m *Memory) Watch(life, ready context.Context, changed func(gcs.Changed)) error {
+	w := newRelay(life, changed)
 	m.mu.Lock()
 	var first []gcs.Changed
 	for b, rows := range m.rows {
@@ -54,26 +45,8 @@ func (m *Memory) Watch(life, _ context.Context, changed func(gcs.Changed)) error
 	m.watches = append(m.watches, w)
 	m.mu.Unlock()
 	slices.SortFunc(first, func(a, b gcs.Changed) int { return cmp.Compare(a.Revision, b.Revision) })
-	for _, c := range first {
-		changed(c)
-	}
-	go func() {
-		defer close(w.ended)
-		for {
-			select {
-			case <-w.changes.Ready():
-			case <-life.Done():
-				return
-			}
-			for _, c := range w.changes.Take() {
-				if life.Err() != nil {
-					return
-				}
-				changed(c)
-			}
-		}
-	}()
-	return nil
+	w.rows <- first
+	return w.await(ready)
 }
 
 // Do implements Tables. It does not block.
@@ -88,7 +61,7 @@ func (m *Memory) Do(_ context.Context, e gcs.Effect) gcs.Answered {
 		}
 		m.revision++
 		m.rows[b][key] = row{e.Record, m.revision}
-		m.tell(gcs.Changed{Bucket: b, Key: key, Record: e.Record, Revision: m.revision})
+		m.watches.pass(gcs.Changed{Bucket: b, Key: key, Record: e.Record, Revision: m.revision})
 		return gcs.Answered{ID: e.ID, Wrote: true, Revision: m.revision}
 	case gcs.Delete:
 		if e.Revision >= 0 && m.rows[e.Bucket][e.Key].revision != uint64(e.Revision) {
@@ -96,7 +69,7 @@ func (m *Memory) Do(_ context.Context, e gcs.Effect) gcs.Answered {
 		}
 		m.revision++
 		delete(m.rows[e.Bucket], e.Key)
-		m.tell(gcs.Changed{Bucket: e.Bucket, Key: e.Key, Revision: m.revision})
+		m.watches.pass(gcs.Changed{Bucket: e.Bucket, Key: e.Key, Revision: m.revision})
 		return gcs.Answered{ID: e.ID, Wrote: true}
 	case gcs.Read:
 		r := m.rows[e.Bucket][e.Key]
@@ -105,21 +78,11 @@ func (m *Memory) Do(_ context.Context, e gcs.Effect) gcs.Answered {
 	return gcs.Answered{Err: fmt.Errorf("%T is no call to the tables", e)}
 }
 
-// tell queues a change. mu is held.
-func (m *Memory) tell(c gcs.Changed) {
-	for _, w := range m.watches {
-		w.changes.Add(c)
-	}
-}
-
 // Close implements Tables.
 func (m *Memory) Close() {
 	m.mu.Lock()
 	watches := m.watches
 	m.watches = nil
 	m.mu.Unlock()
-	for _, w := range watches {
-		w.end()
-		<-w.ended
-	}
+	watches.close()
 }

@@ -13,7 +13,9 @@ import (
 	"mobula/gcs"
 	"mobula/gcs/gcstest"
 	"mobula/internal/errs"
+	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/remote"
 )
 
 // A control plane on tables in this process answers in the same way.
@@ -100,5 +102,55 @@ func TestServersThatAreNotThere(t *testing.T) {
 	}
 	if text := err.Error(); !strings.Contains(text, "me:xxxxx@127.0.0.1:1") || strings.Contains(text, "secret") {
 		t.Errorf("it says %q", text)
+	}
+}
+
+// A control-plane server of a cluster whose tables are in a server of another's ends the life of a node that is not heard any more, and a node that is accused
+// sooner than one that is not.
+func TestAJudgeOfTablesElsewhere(t *testing.T) {
+	t.Parallel()
+	url := gcstest.Server(t)
+	fenced := make(chan remote.Life, 10)
+	var nodes []*GCS
+	for i, name := range []string{"judge", "silent", "accuses"} {
+		sys := actors.NewSystem(actors.Config{})
+		defer stopTest(t, sys)
+		g, err := Start(sys, Config{Servers: []string{url}, Judges: i == 0, Node: name, Fenced: func(l remote.Life) {
+			if i == 2 {
+				fenced <- l
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (g.Trust() != nil) != (i == 0) {
+			t.Errorf("%s has the authority's table: %v", name, g.Trust() != nil)
+		}
+		row, err := Register{GCS: g, Node: name}.Begin(t.Context(), register.Claim{Identity: name, Life: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Announce(gcs.NodeRecord{Home: row.Home, Epoch: row.Epoch, Name: name}, time.Second)
+		nodes = append(nodes, g)
+	}
+	eventually(t, 20*time.Second, "all beat", func() bool {
+		rows, err := nodes[0].Call(t.Context(), gcs.List{Bucket: gcs.Nodes})
+		return err == nil && len(rows) == 3
+	})
+	nodes[1].nc.Close()
+	silent := remote.Life{Home: 1, Epoch: 1}
+	late := time.After(40 * time.Second)
+	for again := time.NewTicker(time.Second); ; {
+		select {
+		case l := <-fenced:
+			if l != silent {
+				t.Errorf("fenced is %v, want %v", l, silent)
+			}
+			return
+		case <-again.C:
+			nodes[2].Accuse(silent)
+		case <-late:
+			t.Fatal("the silent node is not fenced")
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -19,18 +20,22 @@ type ServerConfig struct {
 	Name         string        // of the node
 	Logger       *slog.Logger  // nil: silent
 	ReadyTimeout time.Duration // 0: 10 s
+	Listen       *ListenConfig // nil: it listens nowhere, its clients are in this process
 }
 
-// Server is an embedded NATS server with JetStream. It listens nowhere: its clients are
-// in this process.
-type Server struct{ ns *server.Server }
+// Server is an embedded NATS server with JetStream.
+type Server struct {
+	ns   *server.Server
+	door *door        // nil: it does not listen
+	away atomic.Int64 // how long another server may be away before another one takes its place, as a time.Duration
+}
 
 // StartServer starts the server and waits until it is ready.
 func StartServer(cfg ServerConfig) (*Server, error) {
 	if cfg.ReadyTimeout == 0 {
 		cfg.ReadyTimeout = 10 * time.Second
 	}
-	ns, err := server.NewServer(&server.Options{
+	opts := &server.Options{
 		ServerName: cfg.Name,
 		DontListen: true,
 		NoSigs:     true,
@@ -42,25 +47,63 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 		JetStreamMaxMemory: 64 << 20,
 		JetStreamMaxStore:  4 << 30,
 		MaxPayload:         8 << 20,
-	})
+	}
+	s := &Server{}
+	s.away.Store(int64(forgetAfter))
+	if cfg.Listen != nil {
+		var err error
+		if s.door, err = newDoor(cfg.Listen.Live, s.systemAccount); err != nil {
+			return nil, errs.New(errs.CodeComponentFailed, "control plane: %v", err)
+		}
+		if err := cfg.Listen.options(opts, s.door); err != nil {
+			return nil, errs.New(errs.CodeInvalid, "control plane: %v", err)
+		}
+	}
+	if cfg.Listen != nil {
+		if err := setAside(cfg.Dir); err != nil {
+			return nil, errs.New(errs.CodeComponentFailed, "control plane in %q: %v", cfg.Dir, err)
+		}
+	}
+	ns, err := server.NewServer(opts)
+	if err == nil && cfg.Listen != nil {
+		err = seedPeers(cfg.Dir, ns.NodeName(), len(cfg.Listen.Others) == 0)
+	}
 	if err != nil {
 		return nil, errs.New(errs.CodeComponentFailed, "control plane in %q: %v", cfg.Dir, err)
 	}
+	s.ns = ns
 	if cfg.Logger != nil {
 		ns.SetLoggerV2(natsLog{cfg.Logger}, false, false, false)
 	}
 	ns.Start()
 	if !ns.ReadyForConnections(cfg.ReadyTimeout) {
-		ns.Shutdown()
-		ns.WaitForShutdown()
+		s.Close()
 		return nil, errs.New(errs.CodeComponentFailed, "control plane in %q: not ready after %v; is the directory writable, and used by no other node?", cfg.Dir, cfg.ReadyTimeout)
 	}
-	return &Server{ns: ns}, nil
+	if cfg.Listen != nil {
+		if err := s.lead(cfg.Listen, cfg.ReadyTimeout); err != nil {
+			s.Close()
+			return nil, errs.New(errs.CodeComponentFailed, "control plane in %q: %v", cfg.Dir, err)
+		}
+	}
+	return s, nil
 }
 
 // Connect gives an in-process connection, which reconnects for ever.
 func (s *Server) Connect(name string) (*nats.Conn, error) {
-	return nats.Connect("", nats.InProcessServer(s.ns), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond))
+	opts := []nats.Option{nats.InProcessServer(s.ns), nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond)}
+	if s.door != nil {
+		opts = append(opts, nats.UserInfo("self", s.door.password), nats.IgnoreDiscoveredServers())
+	}
+	return nats.Connect("", opts...)
+}
+
+// systemAccount is the account in which servers are asked about the set.
+func (s *Server) systemAccount() *server.Account { return s.ns.SystemAccount() }
+
+// connectSystem gives an in-process connection to the system account.
+func (s *Server) connectSystem() (*nats.Conn, error) {
+	return nats.Connect("", nats.InProcessServer(s.ns), nats.UserInfo(systemUser, s.door.password), nats.IgnoreDiscoveredServers())
 }
 
 // dial connects to servers elsewhere. Once it was connected it tries to reconnect for ever.
@@ -99,6 +142,9 @@ func replicas(servers int) int {
 func (s *Server) Close() {
 	s.ns.Shutdown()
 	s.ns.WaitForShutdown()
+	if s.door != nil {
+		s.door.close()
+	}
 }
 
 // natsLog passes the server's log on. Its notices become debug lines: the user did not ask for a NATS server.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -37,14 +36,25 @@ type Tables interface {
 
 // KV is the tables as key-value buckets of a NATS server.
 type KV struct {
+	js       nats.JetStreamContext
 	kv       map[gcs.Bucket]jetstream.KeyValue
-	watchers []jetstream.KeyWatcher
-	wg       sync.WaitGroup
 	removed  time.Duration // how long a removed row is remembered
+	patient  bool          // a call waits for servers that do not answer
+	bundle   bool          // the authority's table is there, and the trust bundle in it is watched too
+	beats    bool          // the table of heartbeats is there, and is watched too
+	watchers []*nats.Subscription
 }
 
 // unread are tables of earlier releases, which nobody reads.
 var unread = []string{"mobula_jobs"}
+
+// name is the name of a table's bucket.
+func name(b gcs.Bucket) string { return "mobula_" + string(b) }
+
+// bucket is how rows are kept.
+func bucket(name string, replicas int, removed time.Duration) jetstream.KeyValueConfig {
+	return jetstream.KeyValueConfig{Bucket: name, Storage: jetstream.FileStorage, Replicas: replicas, History: 1, LimitMarkerTTL: removed}
+}
 
 // Open makes or finds the buckets, each on disk with that many replicas.
 func Open(ctx context.Context, nc *nats.Conn, replicas int) (*KV, error) {
@@ -57,14 +67,13 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	t := &KV{kv: make(map[gcs.Bucket]jetstream.KeyValue), removed: removed}
+	if t.js, err = nc.JetStream(); err != nil {
+		return nil, fmt.Errorf("jetstream: %w", err)
+	}
 	for _, b := range gcs.Buckets {
-		kv, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: "mobula_" + string(b), Storage: jetstream.FileStorage, Replicas: replicas, History: 1, LimitMarkerTTL: removed,
-		})
-		if err != nil {
+		if t.kv[b], err = js.CreateOrUpdateKeyValue(ctx, bucket(name(b), replicas, removed)); err != nil {
 			return nil, fmt.Errorf("table %s: %w", b, err)
 		}
-		t.kv[b] = kv
 	}
 	for _, bucket := range unread {
 		if err := js.DeleteKeyValue(ctx, bucket); err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
@@ -74,53 +83,17 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 	return t, nil
 }
 
-// Watch implements Tables.
-func (t *KV) Watch(life, ready context.Context, changed func(gcs.Changed)) error {
-	for _, b := range gcs.Buckets {
-		w, err := t.kv[b].WatchAll(life)
-		if err != nil {
-			return fmt.Errorf("watch table %s: %w", b, err)
-		}
-		t.watchers = append(t.watchers, w)
-		initial := make(chan struct{})
-		t.wg.Go(func() { follow(b, w.Updates(), changed, initial) })
-		select {
-		case <-initial:
-		case <-ready.Done():
-			return fmt.Errorf("watch table %s: %w", b, context.Cause(ready))
-		}
-	}
-	return nil
-}
-
-// follow passes a table's changes on. A nil entry says that all present rows were passed on.
-func follow(b gcs.Bucket, updates <-chan jetstream.KeyValueEntry, changed func(gcs.Changed), initial chan struct{}) {
-	told := false
-	for e := range updates {
-		if e == nil {
-			close(initial)
-			told = true
-			continue
-		}
-		ev := gcs.Changed{Bucket: b, Key: e.Key(), Revision: e.Revision()}
-		if e.Operation() == jetstream.KeyValuePut {
-			r, err := gcs.ParseRecord(b, e.Value())
-			if err != nil {
-				continue // a row of a later version that this one cannot read: do not show it
-			}
-			ev.Record = r
-		}
-		changed(ev)
-	}
-	if !told {
-		close(initial)
-	}
-}
-
-// Do implements Tables. It waits for the server, up to opTimeout.
+// Do implements Tables. It waits for the server, up to opTimeout, or, if it is patient, until a server answers.
 func (t *KV) Do(ctx context.Context, e gcs.Effect) gcs.Answered {
+	if t.patient {
+		return persist(ctx, func(ctx context.Context) gcs.Answered { return t.do(ctx, e) })
+	}
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
+	return t.do(ctx, e)
+}
+
+func (t *KV) do(ctx context.Context, e gcs.Effect) gcs.Answered {
 	switch e := e.(type) {
 	case gcs.Write:
 		return t.write(ctx, e)
@@ -154,37 +127,29 @@ func (t *KV) write(ctx context.Context, e gcs.Write) gcs.Answered {
 	return conflict(a, err)
 }
 
+// read asks the leader: another replica may not have yet what was acknowledged.
 func (t *KV) read(ctx context.Context, e gcs.Read) gcs.Answered {
-	entry, err := t.kv[e.Bucket].Get(ctx, e.Key)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
+	msg, err := t.js.GetLastMsg(stream(e.Bucket), subject(e.Bucket, e.Key), nats.Context(ctx))
+	switch {
+	case errors.Is(err, nats.ErrMsgNotFound), err == nil && removal(msg.Header):
 		return gcs.Answered{ID: e.ID}
+	case err != nil:
+		return gcs.Answered{ID: e.ID, Err: away(err)}
 	}
-	if err != nil {
-		return gcs.Answered{ID: e.ID, Err: err}
-	}
-	r, err := gcs.ParseRecord(e.Bucket, entry.Value())
-	return gcs.Answered{ID: e.ID, Record: r, Revision: entry.Revision(), Err: err}
+	r, err := gcs.ParseRecord(e.Bucket, msg.Data)
+	return gcs.Answered{ID: e.ID, Record: r, Revision: msg.Sequence, Err: err}
 }
 
-// conflict distinguishes a lost compare-and-set from a failure.
+// conflict distinguishes a lost compare-and-set from a failure. A bucket with replicas has another error for it than one without.
 func conflict(a gcs.Answered, err error) gcs.Answered {
-	var api *jetstream.APIError
 	switch {
 	case err == nil:
-	case errors.Is(err, jetstream.ErrKeyExists),
-		errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence:
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
 		a.Conflict = true
-	default:
+	case errors.Is(err, jetstream.ErrInvalidKey):
 		a.Err = err
+	default:
+		a.Err = away(err)
 	}
 	return a
-}
-
-// Close implements Tables.
-func (t *KV) Close() {
-	for _, w := range t.watchers {
-		_ = w.Stop() // the connection may be gone already, and the watch with it
-	}
-	t.watchers = nil
-	t.wg.Wait()
 }

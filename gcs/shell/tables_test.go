@@ -3,6 +3,8 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -16,7 +18,13 @@ import (
 	"mobula/internal/ids"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(serverVariable) != "" {
+		runServer()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *KV) {
 	t.Helper()
@@ -146,5 +154,22 @@ func TestServerOnAnUnusableDirectory(t *testing.T) {
 	_, err := StartServer(ServerConfig{Dir: "/proc/nowhere", Name: "test", ReadyTimeout: 200 * time.Millisecond})
 	if !errors.Is(err, errs.ErrComponentFailed) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// In a bucket with replicas a write that meets another one under way is refused with an error of its own: it has lost too, and did not fail.
+func TestALostCompareAndSetIsNoFailure(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		lost bool
+	}{
+		{fmt.Errorf("%w: %w", &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequence}, jetstream.ErrKeyRevisionMismatch), true},
+		{fmt.Errorf("%w: %w", &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequenceConstant}, jetstream.ErrKeyRevisionMismatch), true},
+		{fmt.Errorf("%w: %w", &jetstream.APIError{ErrorCode: jetstream.JSErrCodeStreamWrongLastSequenceConstant}, jetstream.ErrKeyExists), true},
+		{&jetstream.APIError{ErrorCode: jetstream.JSErrCodeJetStreamNotEnabled}, false},
+	} {
+		if a := conflict(gcs.Answered{}, c.err); a.Conflict != c.lost || (a.Err == nil) != c.lost {
+			t.Errorf("%v is answered %+v", c.err, a)
+		}
 	}
 }

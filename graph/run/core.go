@@ -11,14 +11,13 @@ import (
 	"mobula/wire"
 )
 
-// Capacity is what a node has for graphs.
+// Capacity is what there is for graphs: a node, or all nodes of its cluster.
 type Capacity struct {
 	Threads int   // slots
-	Memory  int64 // bytes of results that it may hold before root tasks wait; 0: unknown
-	Limit   int64 // bytes that its processes and its store may take together; 0: no limit
+	Memory  int64 // bytes of results that may be held before root tasks wait; 0: unknown
 }
 
-// The node is the graph's only worker.
+// The graph's only worker: which node runs a task is not decided here.
 const node graph.WorkerID = 1
 
 // Bounds on how many tasks are with the owner at once.
@@ -61,8 +60,9 @@ type waiting struct{ rank, task int32 }
 
 func sooner(a, b *waiting) bool { return a.rank < b.rank }
 
-// NewCore makes the core of a graph, or of the part of it that is left by the ledger.
-func NewCore(w *Work, l *Ledger, has Capacity) (*Core, error) {
+// NewCore makes the core of a graph, or of the part of it that is left by the ledger. The limit is how many bytes the node's processes and its store may take
+// together; 0: there is none.
+func NewCore(w *Work, l *Ledger, has Capacity, limit int64) (*Core, error) {
 	cfg := graph.DefaultConfig()
 	cfg.Saturation = w.Saturation
 	cfg.StealInterval = -1
@@ -73,8 +73,8 @@ func NewCore(w *Work, l *Ledger, has Capacity) (*Core, error) {
 	n := w.graph.Len()
 	c := &Core{w: w, g: g, ledger: l, threads: has.Threads, attempts: make([]int32, n), queued: make([]bool, n), parts: make(map[int64]int32)}
 	c.g.Step(0, graph.WorkerJoined{Worker: node, Name: "node", Threads: has.Threads, Memory: has.Memory})
-	if has.Limit > 0 {
-		c.memory = newAdmission(has.Limit)
+	if limit > 0 {
+		c.memory = newAdmission(limit)
 	}
 	if w.parts != nil {
 		for t, deps := range w.deps {
@@ -106,6 +106,9 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.failed(now, ev.Task, ev.Err)
 	case Heaps:
 		c.memory.observe(ev.Bytes)
+	case Resized:
+		c.threads = ev.Capacity.Threads
+		c.step(now, graph.WorkerResized{Worker: node, Threads: ev.Capacity.Threads, Memory: ev.Capacity.Memory})
 	case Seceded:
 		c.secede(now, ev)
 	}

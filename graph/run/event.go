@@ -30,6 +30,9 @@ type Refused struct {
 // limit.
 type Heaps struct{ Bytes int64 }
 
+// Resized says that there are more or fewer nodes for the graph.
+type Resized struct{ Capacity Capacity }
+
 // Seceded says that a task has given its place up to others or, with Back, takes it again.
 type Seceded struct {
 	Task int32
@@ -41,6 +44,7 @@ func (Resolved) runEvent() {}
 func (Unneeded) runEvent() {}
 func (Refused) runEvent()  {}
 func (Heaps) runEvent()    {}
+func (Resized) runEvent()  {}
 func (Seceded) runEvent()  {}
 
 // Effect is an action that the core asks for. Effects are carried out in order.

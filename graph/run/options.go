@@ -61,6 +61,7 @@ func (n *Note) apply(x *wire.TaskOptions) {
 	}
 	x.NumReturns = max(n.Returns, 1)
 	x.Isolate, x.Spread = n.Isolated, n.Spread
+	x.Labels, x.PreferLabels, x.Affinity, x.Node = n.Labels, n.Prefer, n.Affinity, n.Node
 	x.RetryExceptions, x.RetryOnly = n.Errors || n.Retries > 0, n.Only
 	switch {
 	case n.Retries > 0:

@@ -1,7 +1,10 @@
 package run
 
 import (
+	"reflect"
 	"testing"
+
+	"mobula/wire"
 )
 
 // Each option bounds its own kind of failure: errors, or deaths of workers.
@@ -37,6 +40,23 @@ func TestDeadlineOfANote(t *testing.T) {
 	for n, want := range map[*Note]int64{nil: 0, {}: 0, {Timeout: 3}: now + 3} {
 		if got := n.Deadline(now); got != want {
 			t.Errorf("%+v: %d, want %d", n, got, want)
+		}
+	}
+}
+
+// What a note says of nodes is asked for with each of its tasks; what nobody can mean is refused before any of them runs.
+func TestNodesOfANote(t *testing.T) {
+	n := &Note{Labels: []wire.LabelMatch{{Key: "zone", Values: []string{"a"}}}, Prefer: []wire.LabelMatch{{Key: "ssd", Op: wire.LabelExists}}, Affinity: wire.AffinitySoft, Node: 7}
+	o := n.Options("f", "", 3)
+	if !reflect.DeepEqual(o.Labels, n.Labels) || !reflect.DeepEqual(o.PreferLabels, n.Prefer) || o.Affinity != n.Affinity || o.Node != n.Node {
+		t.Errorf("%+v gives %+v", n, o)
+	}
+	if err := n.check(); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []Note{{Labels: []wire.LabelMatch{{Key: "zone", Op: 4}}}, {Prefer: []wire.LabelMatch{{Key: "zone", Op: 9}}}, {Affinity: 3}, {Affinity: 1, Node: 1 << 31}} {
+		if n.check() == nil {
+			t.Errorf("%+v is taken", n)
 		}
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"mobula/graph"
 	"mobula/graph/internal/amount"
 	dask "mobula/graph/order"
 	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // Func is the function of a graph's task. Its arguments are an encoded Request, as bytes, and a value that contains
@@ -54,6 +57,12 @@ type Note struct {
 	Spread    bool               `cbor:"spread"`
 	Timeout   int64              `cbor:"timeout"` // ns, from its submission; 0: none
 	Returns   int32              `cbor:"returns"` // 0: 1
+
+	// Which nodes may run them, as wire.TaskOptions has it.
+	Labels   []wire.LabelMatch `cbor:"labels"`
+	Prefer   []wire.LabelMatch `cbor:"prefer"`
+	Affinity wire.Affinity     `cbor:"affinity"`
+	Node     ids.Home          `cbor:"node"`
 }
 
 // StreamEvent is an item of the stream that a graph with Events returns, in CBOR; without Events, the only result is a
@@ -245,6 +254,14 @@ func (n *Note) check() error {
 		if wrong := amount.Wrong(x, name); wrong != "" {
 			return invalid("%s", wrong)
 		}
+	}
+	for _, m := range slices.Concat(n.Labels, n.Prefer) {
+		if m.Op > wire.LabelAbsent {
+			return invalid("a condition %d on the label %q", m.Op, m.Key)
+		}
+	}
+	if n.Affinity > wire.AffinitySoft || n.Node > ids.MaxHome {
+		return invalid("an affinity %d to node %d", n.Affinity, uint32(n.Node))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 // Place says where code runs, as mobula.RuntimeContext does.
 type Place struct {
 	Node      string
+	NodeID    string
 	Job       string
 	Namespace string
 	Task      string
@@ -26,7 +27,7 @@ func Here(ctx context.Context) (Place, error) {
 		return Place{}, err
 	}
 	w := tc.Client.Welcome()
-	out := Place{Node: w.Node, Namespace: w.Namespace, Job: tc.Task.Job().String(), Task: tc.Task.String(), Attempt: int(tc.Attempt)}
+	out := Place{Node: w.Node, NodeID: w.Client.Home().String(), Namespace: w.Namespace, Job: tc.Task.Job().String(), Task: tc.Task.String(), Attempt: int(tc.Attempt)}
 	if s := tc.Spec; s != nil {
 		out.Function, out.Returns = s.Opts.Func, int(s.Opts.NumReturns)
 		if s.Kind != wire.TaskNormal {

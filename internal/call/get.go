@@ -114,13 +114,16 @@ func Wait(ctx context.Context, n int, at At, want int) (ready, rest []int, err e
 		return nil, nil, err
 	}
 	is, others, err := c.Wait(ctx, hs, want)
+	if ready == nil {
+		return is, others, err
+	}
 	for _, i := range is {
-		ready = append(ready, of(i))
+		ready = append(ready, live[i])
 	}
-	for _, i := range others {
-		rest = append(rest, of(i))
+	for i, at := range others {
+		others[i] = live[at]
 	}
-	return ready, rest, err
+	return ready, others, err
 }
 
 // handlesOf gives the handles of n references, which are of one client.

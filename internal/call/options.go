@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/wire"
 )
 
@@ -24,6 +25,10 @@ const NoCPU = -1
 type Class struct {
 	cpu, gpu, memory int64 // thousandths, and bytes; cpu 0: the default
 	custom, groups   string
+
+	labels, preferLabels string // conditions, by joinTexts
+	affinity             wire.Affinity
+	node                 ids.Home // with affinity
 
 	Label, Group, Namespace, ActorName, Process string
 
@@ -50,6 +55,23 @@ var Defaults = Options{Class: Class{Retries: 3, returns: 1, MaxConcurrency: 1, M
 // Resources sets what the task takes, in whole units.
 func (o *Options) Resources(cpu, gpu float64, memory int64, custom map[string]float64) {
 	o.cpu, o.gpu, o.memory, o.custom = thousandths(cpu), thousandths(gpu), memory, joinResources(custom)
+}
+
+// Labels sets conditions on the labels of the node that runs the task.
+func (o *Options) Labels(m map[string]string) { o.labels = joinTexts(m) }
+
+// PreferLabels sets conditions on the labels of the node that should run the task.
+func (o *Options) PreferLabels(m map[string]string) { o.preferLabels = joinTexts(m) }
+
+// On sets the node that runs the task, by its id; with soft another may.
+func (o *Options) On(id string, soft bool) {
+	home, err := ids.ParseHome(id)
+	if err != nil {
+		o.Refuse(err.Error() + `; "mobula list nodes" shows the ids`)
+	}
+	if o.node, o.affinity = home, wire.AffinityHard; soft {
+		o.affinity = wire.AffinitySoft
+	}
 }
 
 // AddGroup adds a concurrency group.
@@ -113,7 +135,10 @@ func (k Class) build(name string) (*wire.TaskOptions, error) {
 		Backpressure: k.Backpressure, Spread: k.Spread, Label: k.Label,
 		MaxRestarts: k.MaxRestarts, MaxTaskRetries: k.MaxTaskRetries, MaxConcurrency: k.MaxConcurrency, MaxPendingCalls: k.MaxPendingCalls,
 		Namespace: k.Namespace, ActorName: k.ActorName, Detached: k.Detached, GetIfExists: k.GetIfExists, Group: k.Group,
-		Process: k.Process, Escalate: k.Escalate,
+		Process: k.Process, Escalate: k.Escalate, Affinity: k.affinity, Node: k.node,
+	}
+	if err := k.selectors(o); err != nil {
+		return nil, err
 	}
 	if k.Detached && k.ActorName == "" {
 		return nil, errs.New(errs.CodeInvalid, "%s: a detached actor needs a name to be found by: add Named", name)
@@ -139,6 +164,20 @@ func (k Class) build(name string) (*wire.TaskOptions, error) {
 		o.Groups = append(o.Groups, wire.ConcurrencyGroup{Name: g.name, Max: int32(g.value)})
 	}
 	return o, nil
+}
+
+// selectors reads the conditions on labels.
+func (k Class) selectors(o *wire.TaskOptions) (err error) {
+	if k.Spread && k.affinity != wire.AffinityNone {
+		return errs.New(errs.CodeInvalid, "%s: Spread takes one node after the other, OnNode and PreferNode name one: give one of them", o.Func)
+	}
+	if o.Labels, err = selector(k.labels); err != nil {
+		return errs.New(errs.CodeInvalid, "%s: Labels: %v", o.Func, err)
+	}
+	if o.PreferLabels, err = selector(k.preferLabels); err != nil {
+		return errs.New(errs.CodeInvalid, "%s: PreferLabels: %v", o.Func, err)
+	}
+	return nil
 }
 
 // resources lists the amounts asked for. nil would mean the default, so none at all is an empty list.

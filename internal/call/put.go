@@ -59,8 +59,6 @@ func seal(ctx context.Context, c *client.Client, id ids.ObjectID, e *codec.Encod
 	if err != nil {
 		return nil, err
 	}
-	if !b.Exists() {
-		e.Fill(b.Bytes())
-	}
+	e.Fill(b.Bytes())
 	return b.Seal(e.Meta, e.Refs)
 }

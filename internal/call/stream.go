@@ -67,12 +67,7 @@ func (s *Stream) Next(ctx context.Context) (item *Cell, ok bool, err error) {
 
 func (s *Stream) finish(err error) {
 	s.done, s.err = true, err
-	s.end.over.Store(true)
-	if e, ok := err.(*errs.Error); ok && len(e.AllRefs()) > 0 {
-		s.end.c.Leave(s.end.task) // the stream has held its items until now
-	} else {
-		s.end.c.Unread(s.end.task)
-	}
+	s.end.close()
 }
 
 // Close ends the stream: if its task still runs, it is cancelled.

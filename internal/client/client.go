@@ -7,8 +7,8 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lend"
 	"mobula/wire"
-	"mobula/wire/conn"
 )
 
 // Config says how a client works. Port, Welcome and, where values are larger than
@@ -40,7 +40,7 @@ type Config struct {
 	Waits func()
 
 	// Lender has connections that a goroutine may read itself while it waits for an answer. May be nil.
-	Lender *conn.Lender
+	Lender *lend.Lender
 
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)

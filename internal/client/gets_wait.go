@@ -21,6 +21,8 @@ func (g *gets) Wait(ctx context.Context, hs []*Handle, n int) (ready, rest []int
 	if have < n {
 		err = g.waitFor(ctx, hs, n-have, known)
 	}
+	ready = make([]int, 0, n)
+	rest = make([]int, 0, len(hs)-n)
 	for i := range hs {
 		if len(ready) < n && known[i] {
 			ready = append(ready, i)

@@ -6,7 +6,7 @@ import "mobula/wire"
 // them, so the queue keeps what could still be on its way: more than a socket and the node's mailbox hold
 // together.
 const (
-	replayMessages = 64 << 10
+	replayMessages = wire.Replayed
 	replayBytes    = 64 << 20
 )
 

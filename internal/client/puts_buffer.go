@@ -22,8 +22,8 @@ type creation struct {
 // ErrOwnerDied.
 func (ps *puts) Create(ctx context.Context, id ids.ObjectID, size uint64) (*Buffer, error) {
 	b, e, err := ps.allocate(ctx, id, size)
-	if err != nil || b.exists {
-		return b, err
+	if err != nil {
+		return nil, err
 	}
 	if b.data, err = ps.memory.mem().Map(e, true); err != nil {
 		b.Abort()
@@ -39,14 +39,14 @@ func (ps *puts) CreateFrom(ctx context.Context, id ids.ObjectID, src []byte) (*B
 	m, ok := ps.memory.mem().(Writer)
 	if !ok {
 		b, err := ps.Create(ctx, id, uint64(len(src)))
-		if err == nil && !b.exists {
+		if err == nil {
 			copy(b.data, src)
 		}
 		return b, err
 	}
 	b, e, err := ps.allocate(ctx, id, uint64(len(src)))
-	if err != nil || b.exists {
-		return b, err
+	if err != nil {
+		return nil, err
 	}
 	if err := m.Write(e, src); err != nil {
 		b.Abort()
@@ -84,8 +84,8 @@ func (ps *puts) allocate(ctx context.Context, id ids.ObjectID, size uint64) (b *
 	if a.Err != nil {
 		return nil, e, a.Err
 	}
-	b = &Buffer{ps: ps, id: id, attempt: m.Attempt, size: size, exists: a.Exists}
-	if !a.Exists && a.Extent.Size < size {
+	b = &Buffer{ps: ps, id: id, attempt: m.Attempt, size: size}
+	if a.Extent.Size < size {
 		b.Abort()
 		return nil, e, errs.New(errs.CodeProtocol, "object %v: asked for %d bytes, the extent has %d", id, size, a.Extent.Size)
 	}
@@ -136,7 +136,6 @@ type Buffer struct {
 	id      ids.ObjectID
 	attempt uint32
 	size    uint64
-	exists  bool
 	data    []byte
 	ended   atomic.Bool
 }
@@ -147,18 +146,10 @@ func (b *Buffer) ID() ids.ObjectID { return b.id }
 // Size is the object's size in bytes.
 func (b *Buffer) Size() uint64 { return b.size }
 
-// Exists tells that the object is sealed already, by an earlier attempt: nothing need be
-// written.
-func (b *Buffer) Exists() bool { return b.exists }
-
-// Bytes is where to write; nil after the end. For an object that exists already it is scratch memory, made on
-// demand, which Seal drops.
+// Bytes is where to write; nil after the end.
 func (b *Buffer) Bytes() []byte {
 	if b.ended.Load() {
 		return nil
-	}
-	if b.exists && b.data == nil {
-		b.data = make([]byte, b.size)
 	}
 	return b.data
 }
@@ -172,9 +163,6 @@ func (b *Buffer) Seal(meta []byte, refs []ids.ObjectID) (*Handle, error) {
 		return nil, err
 	}
 	r := &wire.Result{Kind: wire.ResultStored, Size: b.size, Value: v}
-	if b.exists {
-		return b.ps.outbox.Bind(b.id), nil
-	}
 	h, _ := b.ps.handles.resolvedHandle(b.id, r)
 	if err := b.ps.outbox.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v}); err != nil {
 		h.Release()
@@ -186,7 +174,7 @@ func (b *Buffer) Seal(meta []byte, refs []ids.ObjectID) (*Handle, error) {
 // SealReturn is Seal for a task's return value or stream item, for which the worker has no handle.
 func (b *Buffer) SealReturn(meta []byte, refs []ids.ObjectID) error {
 	v, err := b.end(meta, refs)
-	if err != nil || b.exists {
+	if err != nil {
 		return err
 	}
 	return b.ps.outbox.send(&wire.Seal{ID: b.id, Attempt: b.attempt, Size: b.size, Value: v})
@@ -210,7 +198,5 @@ func (b *Buffer) Abort() {
 		return
 	}
 	b.data = nil
-	if !b.exists {
-		_ = b.ps.outbox.send(&wire.Abort{ID: b.id, Attempt: b.attempt}) // a dead connection holds nothing
-	}
+	_ = b.ps.outbox.send(&wire.Abort{ID: b.id, Attempt: b.attempt}) // a dead connection holds nothing
 }

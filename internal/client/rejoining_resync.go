@@ -38,7 +38,7 @@ func (re *rejoining) ownerHoldings(epoch uint64) *wire.Holdings {
 	})
 	re.streams.mu.Lock()
 	for k := range re.streams.open {
-		out.Streams = append(out.Streams, wire.StreamNext{Task: k.task, Index: k.index})
+		out.Streams = append(out.Streams, wire.StreamNext{Task: k.task, Index: k.index, Leaves: true})
 	}
 	for task := range re.streams.read {
 		out.Handles = append(out.Handles, task.Stream())

@@ -30,7 +30,7 @@ func (s *streams) Reads(task ids.TaskID) {
 	s.read[task] = struct{}{}
 }
 
-// Unread notes that a stream was read to its end.
+// Unread takes Reads back.
 func (s *streams) Unread(task ids.TaskID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,8 +45,8 @@ func (s *streams) reads(task ids.TaskID) bool {
 	return ok
 }
 
-// Leave gives up a stream before its end: items that were not taken are dropped, also one that was asked for, and a task that
-// still produces is cancelled.
+// Leave ends the reading of a stream. Before its end items that were not taken are dropped, also one that was asked for, and a task that still produces
+// is cancelled.
 func (s *streams) Leave(task ids.TaskID) {
 	s.Unread(task)
 	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // if the connection is gone, so is the stream
@@ -90,7 +90,7 @@ func (s *streams) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle,
 	w.readers++
 	s.mu.Unlock()
 	if fresh {
-		if err := s.outbox.send(&wire.StreamNext{Task: task, Index: i}); err != nil {
+		if err := s.outbox.send(&wire.StreamNext{Task: task, Index: i, Leaves: true}); err != nil {
 			s.leave(k, w)
 			return nil, false, err
 		}

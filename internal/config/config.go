@@ -17,7 +17,17 @@ type Config struct {
 	Memory       Bytes
 	MemoryLimit  Bytes
 	Resources    map[string]float64
+	Labels       map[string]string
 	CloseTimeout time.Duration
+
+	Cluster    string // its name, of a node that founds one
+	Listen     string // HOST[:PORT]; empty: nowhere, or as Join needs
+	Advertise  string
+	Join       []string
+	Role       string // empty: as before, or by Listen and Join
+	GossipPort int    // 0: by Listen's, as the next two
+	GCSPort    int
+	RoutesPort int
 
 	Store   Store
 	Workers Workers

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"mobula/internal/labels"
 )
 
 // table collects settings; each method adds one of a kind and sets its default.
@@ -87,6 +89,23 @@ func (t *table) count(p *int, key string, def int, doc string, least, most int) 
 	}, strconv.Itoa)
 }
 
+// port is one that follows from the node's own unless it is set.
+func (t *table) port(p *int, key string, plus int, doc string) {
+	words := fmt.Sprintf("that of listen plus %d", plus)
+	scalar(t, p, named(key, "port", words, doc), 0, func(s string) (int, error) {
+		v, err := strconv.Atoi(s)
+		if err != nil || v < 1 || v > 65535 {
+			return 0, fmt.Errorf("want a port from 1 to 65535")
+		}
+		return v, nil
+	}, func(v int) string {
+		if v == 0 {
+			return "" // the node knows
+		}
+		return strconv.Itoa(v)
+	})
+}
+
 func (t *table) flag(p *bool, key, doc string) {
 	scalar(t, p, named(key, "bool", "false", doc), false, func(s string) (bool, error) {
 		switch strings.ToLower(s) {
@@ -138,6 +157,13 @@ func (t *table) choice(p *string, key, def, doc string, of ...string) {
 		}
 		return "", fmt.Errorf("want one of %s", strings.Join(of, ", "))
 	}, func(s string) string { return s })
+}
+
+// oneOf is a choice without a static default.
+func (t *table) oneOf(p *string, key, words, doc string, of ...string) {
+	t.choice(p, key, "", doc, of...)
+	s := &(*t)[len(*t)-1]
+	s.Default = words
 }
 
 // loopback is an address that only this machine's users can reach: the server there has neither authentication nor
@@ -236,31 +262,61 @@ func hidden(s string) string {
 	return s
 }
 
-func (t *table) amounts(p *map[string]float64, key, doc string) {
-	t.add(named(key, "name=amount", "none", doc), func(v any) error {
-		pairs := map[string]any{}
-		switch v := v.(type) {
-		case map[string]any:
-			pairs = v
-		default:
-			s, err := asText(v)
+// pairs reads a map of the file, or text such as a=1,b=2; kind is what an element looks like.
+func pairs(v any, kind string) (map[string]string, error) {
+	out := make(map[string]string)
+	if m, ok := v.(map[string]any); ok {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
+			text, err := asText(m[name])
 			if err != nil {
-				return fmt.Errorf("want a map of names to amounts: %w", err)
+				return nil, fmt.Errorf("%q: %w", name, err)
 			}
-			for _, e := range splitList(s) {
-				name, amount, ok := strings.Cut(e, "=")
-				if !ok {
-					return fmt.Errorf("%q: want name=amount", e)
-				}
-				pairs[strings.TrimSpace(name)] = strings.TrimSpace(amount)
-			}
+			out[name] = text
 		}
-		out := make(map[string]float64, len(pairs))
-		for _, name := range slices.Sorted(maps.Keys(pairs)) {
-			text, err := asText(pairs[name])
-			if err != nil {
-				return fmt.Errorf("resource %q: %w", name, err)
-			}
+		return out, nil
+	}
+	s, err := asText(v)
+	if err != nil {
+		return nil, fmt.Errorf("want a map, or text such as %s,...: %w", kind, err)
+	}
+	for _, e := range splitList(s) {
+		name, text, ok := strings.Cut(e, "=")
+		if !ok {
+			return nil, fmt.Errorf("%q: want %s", e, kind)
+		}
+		name = strings.TrimSpace(name)
+		if _, twice := out[name]; twice {
+			return nil, fmt.Errorf("%q is given twice", name)
+		}
+		out[name] = strings.TrimSpace(text)
+	}
+	return out, nil
+}
+
+func (t *table) labels(p *map[string]string, key, doc string) {
+	const kind = "key=value"
+	t.add(named(key, kind, "none", doc), func(v any) error {
+		out, err := pairs(v, kind)
+		if err == nil {
+			err = labels.Check(out)
+		}
+		if err == nil {
+			*p = out
+		}
+		return err
+	}, func() string { return labels.String(*p) })
+}
+
+func (t *table) amounts(p *map[string]float64, key, doc string) {
+	const kind = "name=amount"
+	t.add(named(key, kind, "none", doc), func(v any) error {
+		said, err := pairs(v, kind)
+		if err != nil {
+			return err
+		}
+		out := make(map[string]float64, len(said))
+		for _, name := range slices.Sorted(maps.Keys(said)) {
+			text := said[name]
 			n, err := strconv.ParseFloat(text, 64)
 			if err != nil || n < 0 || n-n != 0 {
 				return fmt.Errorf("resource %q: amount %q: want a number, 0 or more", name, text)

@@ -36,7 +36,17 @@ func (c *Config) settings() []setting {
 	t.size(&c.Memory, "memory", 0, "the machine's without the store", "Memory that tasks may ask for as the resource \"memory\".", nil)
 	t.size(&c.MemoryLimit, "memory-limit", 0, "none", "Memory that the node, its programs and workers, and the object store may take together. When the processes' heaps grow the store gives way: what it has no room for lies on disk. Nothing is ended for it.", nil)
 	t.amounts(&c.Resources, "resources", "Further resources by name, for tasks to ask for: name=amount,... or a map in the file.")
+	t.labels(&c.Labels, "labels", "Labels of the node, by which tasks may choose it: key=value,... or a map in the file. Each node has mobula.io/node-id, mobula.io/os and mobula.io/arch besides.")
 	t.duration(&c.CloseTimeout, "close-timeout", 10*time.Second, "How long a graceful stop may take before it is forced.")
+
+	t.text(&c.Cluster, "cluster", "mobula", "", "Name of the cluster that the node founds. With join, the name that the cluster must have.")
+	t.text(&c.Listen, "listen", "", "nowhere; of a node that joins, the address from which it reaches the cluster", "Address for other nodes, HOST or HOST:PORT (port 7710). A node that listens and joins nobody founds a cluster. All that comes there is authenticated and encrypted.")
+	t.text(&c.Advertise, "advertise", "", "the host of listen", "Host by which other nodes reach this one, where it differs.")
+	t.list(&c.Join, "join", "the cluster that dir knows", "Addresses of control-plane servers of a cluster to join, with commas; MOBULA_TOKEN, or --token, has the token.")
+	t.oneOf(&c.Role, "role", "what dir has; else data for a node that joins, control-plane for one that founds a cluster", "What the node is in its cluster: data runs work, control-plane carries the tables too, driver only submits work.", "data", "control-plane", "driver")
+	t.port(&c.GossipPort, "gossip-port", 1, "Port of the membership's gossip, TCP and UDP.")
+	t.port(&c.GCSPort, "gcs-port", 2, "Port of the control plane's clients, on its servers.")
+	t.port(&c.RoutesPort, "routes-port", 3, "Port of the control plane's servers among themselves.")
 
 	t.size(&c.Store.Size, "store.size", 0, "30 % of the machine's memory, as Ray's", "Size of the object store: a hard limit on the shared memory of the node. What the node left before keeps the size that it has where it would not all fit, or a program has it mapped.", atLeast(1<<20))
 	t.text(&c.Store.Dir, "store.dir", "/dev/shm", "", "Directory of the shared memory segment of a node that may be started again; one that ends with its program has no file there.")
@@ -114,6 +124,7 @@ var RuntimeEnv = []string{
 	"MOBULA_CHAOS_SEED", // of the faults that a test makes
 	"MOBULA_CONFIG",     // path of the configuration file
 	"MOBULA_PYTHON",     // interpreter of the Python workers of Go programs
+	"MOBULA_TOKEN",      // with which a node joins its cluster
 }
 
 // Prefixes of variables that Load leaves alone.

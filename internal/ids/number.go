@@ -36,6 +36,15 @@ func Next[T JobID | ClientID | LeaseID | WorkerID](id T) (next T, ok bool) {
 // String prints the home as decimal.
 func (h Home) String() string { return strconv.FormatUint(uint64(h), 10) }
 
+// ParseHome reads the output of String.
+func ParseHome(s string) (Home, error) {
+	h, err := strconv.ParseUint(s, 10, HomeBits)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no node's id: want a number: %w", s, ErrBadID)
+	}
+	return Home(h), nil
+}
+
 // JobID names a driver's job, in the whole cluster and for ever; 0 is no job.
 type JobID uint64
 
@@ -50,6 +59,9 @@ type WorkerID uint64
 
 // Home is where the job's owner is.
 func (j JobID) Home() Home { return homeOf(uint64(j)) }
+
+// Home is the node that the client is connected to.
+func (c ClientID) Home() Home { return homeOf(uint64(c)) }
 
 // Home is the node that gave the lease.
 func (l LeaseID) Home() Home { return homeOf(uint64(l)) }

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,6 +24,7 @@ type Config struct {
 	Dir       string
 	CPUs      float64
 	Resources map[string]float64
+	Labels    map[string]string
 	Processes bool
 	Namespace string
 	Log       *slog.Logger
@@ -36,6 +38,7 @@ type ConnectConfig struct {
 	Namespace string
 	Log       *slog.Logger
 	Python    *Python // nil: no Python
+	Token     string  // to join a cluster on other machines; empty: MOBULA_TOKEN
 }
 
 // Session is a program's connection to the runtime.
@@ -56,11 +59,10 @@ func Start(ctx context.Context, cfg Config) (*Session, error) {
 	if err := node.NoWorker(); err != nil {
 		return nil, err
 	}
-	ncfg, tel, err := node.LoadConfig(cfg.settings(), cfg.Log)
+	ncfg, tel, err := cfg.Node()
 	if err != nil {
 		return nil, err
 	}
-	ncfg.WorkerOutput = cfg.Output
 	end, err := follow(cfg.Faults, &ncfg)
 	if err != nil {
 		return nil, err
@@ -69,37 +71,48 @@ func Start(ctx context.Context, cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, errors.Join(err, end())
 	}
-	n, err := node.Start(ctx, ncfg)
+	s, err := startNode(ctx, ncfg, tel, others)
 	if err != nil {
 		return nil, errors.Join(err, end())
+	}
+	leave := s.Leave
+	s.Leave = func(ctx context.Context) error {
+		if cfg.Faults != nil {
+			cfg.Faults.Quiet() // a frozen or held process could not leave
+		}
+		err := leave(ctx)
+		return cmp.Or(err, end())
+	}
+	return s, nil
+}
+
+// startNode starts a node in this process, and joins it. The node ends with the session.
+func startNode(ctx context.Context, cfg node.Config, tel node.Telemetry, others []wire.Program) (*Session, error) {
+	n, err := node.Start(ctx, cfg)
+	if err != nil {
+		return nil, err
 	}
 	var c *client.Client
 	if err = n.StartTelemetry(tel); err == nil {
 		c, err = n.Attach(ctx, "", others...) // "" is the node's namespace
 	}
 	if err != nil {
-		_ = n.Close(ctx) // the error of joining says more
-		return nil, errors.Join(err, end())
+		_ = n.Close(context.WithoutCancel(ctx)) // the error of joining says more
+		return nil, err
 	}
 	return &Session{Client: c, Node: n.Name(), Address: n.Address(), Leave: func(ctx context.Context) error {
-		if cfg.Faults != nil {
-			cfg.Faults.Quiet() // a frozen or held process could not leave
-		}
 		err := c.Close(ctx)
-		if e := n.Close(ctx); err == nil {
-			err = e
-		}
-		if e := end(); err == nil {
-			err = e
-		}
-		return err
+		return cmp.Or(err, n.Close(ctx))
 	}}, nil
 }
 
-// Connect joins a node that is running on this machine.
+// Connect joins a node that is running on this machine, or a cluster at HOST:PORT.
 func Connect(ctx context.Context, address string, cfg ConnectConfig) (*Session, error) {
 	if err := node.NoWorker(); err != nil {
 		return nil, err
+	}
+	if isNetwork(address) {
+		return connectRemote(ctx, address, cfg)
 	}
 	others, err := programs(ctx, cfg.Python)
 	if err != nil {
@@ -135,6 +148,13 @@ func follow(plan *chaos.Plan, cfg *node.Config) (end func() error, err error) {
 	return p.Close, nil
 }
 
+// Node is the node that the program's options describe.
+func (cfg Config) Node() (node.Config, node.Telemetry, error) {
+	out, tel, err := node.LoadConfig(cfg.settings(), cfg.Log)
+	out.WorkerOutput = cfg.Output
+	return out, tel, err
+}
+
 // settings are the program's options as settings of the node; others are left to the environment, the file and the
 // defaults.
 func (cfg Config) settings() map[string]any {
@@ -163,6 +183,13 @@ func (cfg Config) settings() map[string]any {
 			amounts[name] = amount
 		}
 		out["resources"] = amounts
+	}
+	if cfg.Labels != nil {
+		texts := make(map[string]any, len(cfg.Labels))
+		for key, value := range cfg.Labels {
+			texts[key] = value
+		}
+		out["labels"] = texts
 	}
 	return out
 }

@@ -14,21 +14,25 @@ import (
 )
 
 // cores are the packages that decide: Step(now, event) gives effects, and whoever calls it acts. A package that has such a method is here.
-var cores = words("gcs gcs/directory graph graph/run internal/node/jobs internal/node/member objectstore objectstore/spill raylet raylet/memmon raylet/owner raylet/pool raylet/sched remote telemetry/phases")
+var cores = words("gcs gcs/directory graph graph/run internal/node/blobs internal/node/gather internal/node/jobs internal/node/member objectstore objectstore/spill raylet raylet/cluster raylet/memmon raylet/owner raylet/pool raylet/sched remote remote/clocks remote/membership remote/transfer telemetry/phases")
 
-// parts are decisions that cores leave to a package of their own. Those of raylet/cluster are nobody's yet.
-var parts = words("graph/order objectstore/alloc objectstore/record raylet/cluster raylet/owner/record")
+// parts are what cores leave to a package of their own, and the codecs of what they say. Those of raylet/internode
+// and internal/trust are nobody's yet.
+var parts = words("gcs/model graph/order internal/trust objectstore/alloc objectstore/record raylet/internode raylet/owner/record remote/membership/model")
 
 // steppers have a Step of another kind.
 var steppers = map[string]string{
-	"graph/run/shell":   "the shell",
-	"objectstore/shell": "the shell, which counts how long a step took",
-	"internal/node":     "the shell that hands on to the core of raylet/owner",
+	"graph/run/shell":       "the shell",
+	"objectstore/shell":     "the shell, which counts how long a step took",
+	"internal/world":        "a simulation, which steps the cores of whole nodes",
+	"internal/node":         "the shell that hands on to the core of raylet/owner",
+	"remote/shell":          "the shell, which saves what a step has changed",
+	"remote/transfer/shell": "the shell, which drops what is said twice",
 }
 
 // standard are the packages of the standard library that only compute. What fmt or reflect imports in turn is their own affair.
 var standard = words(`
-	bytes cmp context container/heap container/list encoding encoding/binary encoding/hex encoding/json errors fmt hash hash/crc32 hash/fnv iter maps
+	bytes cmp context container/heap container/list crypto/sha256 crypto/subtle encoding encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash hash/crc32 hash/fnv iter maps
 	math math/big math/bits math/rand/v2 path reflect regexp slices sort strconv strings time unicode unicode/utf8 unsafe`)
 
 // impure are the names of such packages that do more than compute: all but those listed after "only", or those listed.
@@ -50,8 +54,8 @@ var permits = map[string]map[string]string{
 		"sync":                         "the table of a program's own errors, filled while packages initialise",
 		"github.com/fxamacker/cbor/v2": "a codec",
 	},
+	"internal/protofield": {"google.golang.org/protobuf/encoding/protowire": "a codec"},
 	"raylet/memmon":       {"github.com/dustin/go-humanize": "how bytes are written"},
-	"raylet/owner/record": {"google.golang.org/protobuf/encoding/protowire": "a codec"},
 	"raylet/pool":         {"golang.org/x/sys/unix": "how a signal is called"},
 	"telemetry": {
 		"context.Context":                    "a trace travels in one",

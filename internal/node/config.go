@@ -14,9 +14,12 @@ import (
 	gcsshell "mobula/gcs/shell"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
+	"mobula/internal/labels"
 	"mobula/internal/memstat"
 	"mobula/internal/pidfd"
 	"mobula/internal/safefs"
+	"mobula/internal/steady"
+	"mobula/internal/trust"
 	"mobula/telemetry"
 	"mobula/wire"
 )
@@ -26,6 +29,9 @@ type Config struct {
 	Name string // default: host name and process
 	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
 	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
+
+	Wires   *Wires   // how it gets into a cluster, and where others reach it; nil: it listens nowhere
+	Cluster *Cluster // how it talks with other nodes; nil: it is alone. Of Wires, once the node has a home
 
 	GCS   []string      // URLs of the NATS servers that have the control plane; none: it is embedded
 	Beat  time.Duration // between heartbeats to servers elsewhere; default 5 s
@@ -40,6 +46,8 @@ type Config struct {
 	// heaps. 0: no such limit.
 	MemoryLimit uint64
 	Resources   map[string]int64 // custom, in thousandths
+
+	Labels map[string]string // besides those that every node has
 
 	StoreBytes     uint64        // default: 30 % of the machine's memory, at least 75 MiB, at most 200 GB, as Ray's
 	StoreDir       string        // of a kept node's segment; default /dev/shm
@@ -56,6 +64,7 @@ type Config struct {
 	Args            []string // of a worker
 	Env             []string // added to a worker's
 	WorkerHeap      int64    // bytes of a worker's Go heap for each slot, a soft limit; default 96 MiB
+	BlobBytes       uint64   // of what is kept of other nodes' executables and modules; default 2 GiB
 	StartTimeout    time.Duration
 	MemoryMinFree   uint64  // bytes; of a large machine, work is ended only below that much free; default 3 GiB, ^0: off
 	MemoryThreshold float64 // of the machine or cgroup, above which the memory monitor ends work; default 0.95, as Ray's
@@ -66,7 +75,8 @@ type Config struct {
 	NoGCS        bool          // without control plane: no named actors (tests of other parts)
 	CloseTimeout time.Duration // default 10 s
 	Logger       *slog.Logger
-	WorkerOutput io.Writer // takes what worker processes write, beside their logs; nil: the logs alone
+	WorkerOutput io.Writer    // takes what worker processes write, whole lines from several goroutines, beside their logs; nil: the logs alone
+	Clock        steady.Clock // of a test in which the clocks of nodes are apart; the zero value: the node begins one
 	Faults       *actors.Faults
 	Chaos        fault.Decider // a test's plan; nil: none. Only the program that starts the node can give it one
 
@@ -80,7 +90,9 @@ func (c Config) withDefaults() (Config, error) {
 		host = "localhost"
 	}
 	def(&c.Name, fmt.Sprintf("%s-%d", host, os.Getpid()))
-	def(&c.CPUs, float64(runtime.NumCPU()))
+	if c.Wires == nil || c.Wires.Role != trust.Driver { // such a node runs no work unless told
+		def(&c.CPUs, float64(runtime.NumCPU()))
+	}
 	total := machineMemory()
 	def(&c.StoreBytes, min(max(total*3/10, 75<<20), 200_000_000_000))
 	def(&c.Memory, int64(total-min(total/2, c.StoreBytes)))
@@ -96,15 +108,26 @@ func (c Config) withDefaults() (Config, error) {
 	def(&c.MemoryThreshold, 0.95)
 	def(&c.TraceRatio, telemetry.DefaultRatio)
 	def(&c.Namespace, "default")
+	if c.Wires != nil && c.Wires.Wall == nil {
+		c.Wires.Wall = time.Now
+	}
 	def(&c.CloseTimeout, 10*time.Second)
 	def(&c.Beat, 5*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	if c.Executable == "" {
-		c.Executable = "/proc/self/exe"
+		c.Executable = ownExecutable
 	}
 	return c, c.validate()
+}
+
+// workerArgs are the arguments of a worker that runs the node's own program.
+func (c Config) workerArgs() []string {
+	if c.Args == nil {
+		return os.Args[1:]
+	}
+	return c.Args
 }
 
 func def[T comparable](p *T, v T) {
@@ -135,6 +158,9 @@ func (c Config) validate() error {
 	fraction("the memory threshold", c.MemoryThreshold)
 	bad(c.TraceRatio > 1, "the share of traced tasks is %v; want 0 to 1", c.TraceRatio)
 	bad(c.InlineMax < 0 || c.InlineMax > wire.MaxFrame/4, "the inline limit is %d bytes; want 0 to %d", c.InlineMax, wire.MaxFrame/4)
+	if err := labels.Check(c.Labels); err != nil {
+		bad(true, "%v", err)
+	}
 	for name, amount := range c.Resources {
 		bad(amount < 0, "resource %q is %v; want 0 or more", name, float64(amount)/1000)
 	}

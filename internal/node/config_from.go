@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mobula/internal/config"
+	"mobula/internal/trust"
 	"mobula/telemetry/logs"
 )
 
@@ -13,8 +14,8 @@ import (
 func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 	out := Config{
 		Name: c.Name, Dir: c.Dir, GCS: c.GCS, Namespace: c.Namespace, CPUs: c.CPUs, GPUs: c.GPUs, Memory: int64(min(c.Memory, math.MaxInt64)),
-		MemoryLimit: uint64(c.MemoryLimit),
-		Resources:   make(map[string]int64, len(c.Resources)), CloseTimeout: c.CloseTimeout,
+		MemoryLimit: uint64(c.MemoryLimit), Labels: c.Labels,
+		Resources: make(map[string]int64, len(c.Resources)), CloseTimeout: c.CloseTimeout,
 
 		StoreBytes: uint64(c.Store.Size), StoreDir: c.Store.Dir, SpillURLs: c.Store.Spill, SpillThreshold: c.Store.SpillThreshold,
 		ArgsFraction: c.Store.ArgsFraction, DiskBudget: uint64(c.Store.DiskBudget), InlineMax: int(c.Store.InlineMax),
@@ -24,6 +25,15 @@ func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 		StartTimeout: c.Workers.StartTimeout, MemoryThreshold: c.Workers.MemoryThreshold,
 
 		TraceRatio: c.Trace.Ratio, Logger: log,
+	}
+	if c.Listen != "" || len(c.Join) > 0 {
+		out.Wires = &Wires{
+			Listen: c.Listen, Advertise: c.Advertise, GossipPort: c.GossipPort, GCSPort: c.GCSPort, RoutesPort: c.RoutesPort,
+			Join: c.Join, Role: trust.Role(c.Role),
+		}
+		if c.Source("cluster") != "default" {
+			out.Wires.Cluster = c.Cluster
+		}
 	}
 	if out.TraceRatio == 0 {
 		out.TraceRatio = -1

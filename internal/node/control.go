@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"mobula/gcs"
 	gcsshell "mobula/gcs/shell"
@@ -17,9 +18,9 @@ import (
 // elsewhere tells whether the control plane is not the node's own.
 func (c *control) elsewhere() bool { return len(c.cfg.GCS) > 0 }
 
-// join joins a control plane that is elsewhere.
+// join joins a control plane that is elsewhere. A node of a cluster on a network does so once it is let in.
 func (c *control) join() error {
-	if !c.elsewhere() {
+	if !c.elsewhere() || c.wired.on() {
 		return nil
 	}
 	c.once.Do(func() {
@@ -31,9 +32,20 @@ func (c *control) join() error {
 	return c.err
 }
 
+// connect joins the control plane of the node's cluster, which is let in: as one of its servers, or as a client of these. epoch is that of the node's life, 0: it has not begun.
+func (c *control) connect(epoch uint64) error {
+	c.once.Do(func() {
+		c.kept = true
+		c.begun.Store(true)
+		c.g, c.err = gcsshell.Start(c.sys, c.wired.gcs(epoch))
+		close(c.ready)
+	})
+	return c.err
+}
+
 // prepare is for an embedded one, which starts where an earlier life has left its tables.
 func (c *control) prepare() error {
-	if c.elsewhere() {
+	if c.elsewhere() || c.wired.on() {
 		return nil
 	}
 	if c.cfg.NoGCS {
@@ -47,13 +59,23 @@ func (c *control) prepare() error {
 	return nil
 }
 
-// announce has the others see the node, which is up.
-func (c *control) announce() error {
-	if c.elsewhere() {
+// announce has the others see the node, which is up. In a cluster its row is in the tables before it speaks to other nodes: so the judge knows every life
+// that they know.
+func (c *control) announce(ctx context.Context) error {
+	switch {
+	case c.wired.on():
+		if _, err := c.askWait(ctx, gcs.Put{Record: c.self()}); err != nil {
+			return err
+		}
+		c.g.Announce(c.self(), clusterBeat)
+	case c.elsewhere():
 		c.g.Announce(c.self(), c.cfg.Beat)
 	}
 	return nil
 }
+
+// clusterBeat is how often a node of a cluster writes its row: the rule by which a silent one is declared dead counts on it (membership.DefaultJudgeConfig).
+const clusterBeat = time.Second
 
 // tables is where an embedded one has them.
 func (c *control) tables() string { return filepath.Join(c.dir, "gcs") }
@@ -122,8 +144,30 @@ func (c *control) askWait(ctx context.Context, op gcs.Op) ([]gcs.Record, error) 
 	}
 }
 
+// nodes are the rows of all nodes.
+func (c *control) nodes(ctx context.Context) (out []gcs.NodeRecord, err error) {
+	records, err := c.askWait(ctx, gcs.List{Bucket: gcs.Nodes})
+	for _, r := range records {
+		if n, ok := r.(gcs.NodeRecord); ok {
+			out = append(out, n)
+		}
+	}
+	return out, err
+}
+
 // register is who gives the node its home.
+func (n *Node) register() home.Register {
+	if n.wired.on() {
+		return &n.wired
+	}
+	return n.control.register()
+}
+
+// register is who gives a node its home that is of no cluster on a network.
 func (c *control) register() home.Register {
+	if c.cfg.Cluster != nil && c.cfg.Cluster.Register != nil {
+		return c.cfg.Cluster.Register
+	}
 	if c.elsewhere() {
 		return gcsshell.Register{GCS: c.g, Node: c.cfg.Name}
 	}
@@ -136,10 +180,14 @@ func (c *control) self() gcs.NodeRecord {
 	for _, r := range c.cfg.resources() {
 		total[r.Name] = inspect.Units(r)
 	}
-	return gcs.NodeRecord{
+	r := gcs.NodeRecord{
 		Home: c.numbers.Row().Home, Name: c.cfg.Name, Epoch: c.numbers.Epoch(), Address: c.Address(), PID: os.Getpid(), Started: c.since,
-		Resources: total, Version: release.Build(),
+		Resources: total, Labels: c.cfg.labels(c.numbers.Row().Home), Version: release.Build(),
 	}
+	if c.wired.on() {
+		r.Role, r.Identity, r.Addresses = string(c.wired.member.Role()), c.identity, c.wired.at.all()
+	}
+	return r
 }
 
 // state says how the control plane is.

@@ -14,11 +14,11 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
+	"mobula/internal/lend"
 	"mobula/internal/link"
 	"mobula/internal/registry"
 	"mobula/internal/state"
 	"mobula/wire"
-	"mobula/wire/conn"
 )
 
 // DialConfig is how a driver in another process joins.
@@ -38,7 +38,7 @@ type Driver struct {
 	*client.Client
 	address string
 	hello   wire.Hello
-	lender  conn.Lender
+	lender  lend.Lender
 
 	mu     sync.Mutex
 	links  []*link.Link // guarded by mu: every one ever opened: values may be mapped in each
@@ -81,7 +81,7 @@ func (p port) Close() error                { return p.l.Leave() }
 
 // read serves one connection to its end.
 func (d *Driver) read(l *link.Link) {
-	err := d.lender.Serve(l.Conn, func(batch []wire.Msg) error { d.Deliver(batch); return nil })
+	err := l.Conn.Serve(&d.lender, func(batch []wire.Msg) error { d.Deliver(batch); return nil })
 	if err == io.EOF {
 		err = errs.New(errs.CodeDisconnected, "node %s closed the connection", l.Welcome.Node)
 	}

@@ -64,6 +64,15 @@ func TestAReturnedClientsPinsAreItsOwn(t *testing.T) {
 	}
 	defer got.Release()
 	old := n.sessions.get(c.ID())
+	other, err := n.sessions.begin(old.role, old.job, old.pid) // so that the job goes on
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Outlet = &outlet.Local{Deliver: func([]wire.Msg) {}}
+	if err := n.members.join(other); err != nil {
+		t.Fatal(err)
+	}
+	defer n.members.leave(other, nil)
 	back := makeSession(old.id, old.role, old.job, old.pid) // of the same client, again
 	back.nth, back.Outlet = 1, old.Outlet
 	defer back.finish()

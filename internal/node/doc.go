@@ -21,6 +21,10 @@
 // and leave when the sender has stepped its batch; those for a client that does not read stay
 // there until it does (docs/decisions/0013).
 //
+// A job of another node has an agent here (agent.go) in its owner's place, and goes by links.go: what is said to another node waits in a Box (package
+// link), what comes from there goes on to workers, scheduler, store and owners as what comes from here does. What such a job's owner says to workers here, and their reports
+// of tasks, pass as they were encoded (wire.Encoded), unless a client in this process or a test's plan reads them.
+//
 // Where a test has given the node a plan (package chaos), faulty.go stands at both ends of this way: it holds messages up, repeats
 // them, or cuts the connection. Without a plan nothing of it is there.
 //

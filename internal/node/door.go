@@ -162,7 +162,7 @@ func (d *door) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 func (d *door) session(s *session, out *outlet.Socket, h *wire.Hello) (*conn.Session, error) {
 	var file *os.File
 	if s.role != wire.RoleTool { // which reads no objects
-		seg, err := d.store.segment(s.job)
+		seg, err := d.store.segmentFor(s)
 		if err != nil {
 			d.members.leave(s, errs.From(err))
 			return nil, err
@@ -171,26 +171,29 @@ func (d *door) session(s *session, out *outlet.Socket, h *wire.Hello) (*conn.Ses
 	}
 	w := d.welcome(s, cmp.Or(h.Namespace, d.programs.of(s.job).namespace, d.cfg.Namespace)) // a worker's is its job's
 	w.Token = d.secret.token(s.job, s.id)
-	return &conn.Session{Welcome: w, Segment: file, Run: func(c *conn.Conn, err error) {
+	return &conn.Session{Welcome: w, Segment: file, Failed: func(why error) { d.noteCut(s, why) }, Run: func(c *conn.Conn, err error) {
 		if err == nil {
 			out.Open(c)
 			err = d.receive(s, c)
 		}
+		closed := errors.Is(err, io.EOF) || c.Gone()
+		if !closed {
+			d.noteCut(s, err)
+		}
 		if errors.Is(err, errs.ErrProtocol) || errors.Is(err, errs.ErrNotFound) { // what it sent was refused
 			_ = c.TrySend(&wire.Bye{Err: errs.From(err)}) // so that its user learns why; the caller closes
 		}
-		why := departure(s, err)
-		closed := errors.Is(err, io.EOF) || c.Gone()
-		if !s.parted.Load() && !closed && !errors.Is(err, errs.ErrShutdown) && d.life.Err() == nil {
-			d.noteCut(s, why)
-		}
-		d.members.hungUp(s, why, closed)
+		d.members.hungUp(s, departure(s, err), closed)
 	}}, nil
 }
 
-// noteCut says that the node, and not the client, has ended a connection: a driver that comes
-// back hears why its job is gone.
-func (d *door) noteCut(s *session, why *errs.Error) {
+// noteCut says, once, that the node, and not the client, ends a connection. The client must not know of the end yet: a driver that
+// comes back hears why its job is gone.
+func (d *door) noteCut(s *session, err error) {
+	if s.parted.Load() || errors.Is(err, errs.ErrShutdown) || d.life.Err() != nil || !s.cut.CompareAndSwap(false, true) {
+		return
+	}
+	why := departure(s, err)
 	d.cfg.Logger.Warn("a client was cut off", "client", s.id, "pid", s.pid, "job", s.job, "err", why)
 	if s.role == wire.RoleDriver {
 		d.jobs.ref.Deliver(jobs.Cut{Job: s.job, Err: why})
@@ -199,7 +202,10 @@ func (d *door) noteCut(s *session, why *errs.Error) {
 
 // receive passes on what a client says until it says no more.
 func (d *door) receive(s *session, c *conn.Conn) error {
-	return d.locals.lender.Serve(c, func(batch []wire.Msg) error { return d.router.route(d.life, s, batch, true) })
+	if s.passesOn() && d.sessions.numbers.Answers(s.job) != nil {
+		c.PassOn(s.job)
+	}
+	return c.Serve(&d.locals.lender, func(batch []wire.Msg) error { return d.router.route(d.life, s, batch, true) })
 }
 
 // departure says why a client went, for those who waited for it.

@@ -14,11 +14,19 @@ import (
 // open prepares the node to run task graphs, below the raylet.
 func (g *graphs) open() error {
 	g.host = &runshell.Host{
-		Capacity: run.Capacity{Threads: int(max(1, g.cfg.CPUs)), Memory: int64(g.cfg.StoreBytes), Limit: int64(g.cfg.MemoryLimit)},
-		Parent:   g.raylet.sup, Heaps: g.monitor.heaped.Load,
+		Capacity: g.capacity, Limit: int64(g.cfg.MemoryLimit), Parent: g.raylet.sup, Heaps: g.monitor.heaped.Load,
 	}
 	g.system = map[string]*registry.Function{run.Func: g.host.Function()}
 	return nil
+}
+
+// capacity is what there is for graphs: this node and the others that it knows.
+func (g *graphs) capacity() run.Capacity {
+	cpus, store := g.chooser.capacity()
+	if cpus == 0 {
+		cpus, store = g.cfg.CPUs, g.cfg.StoreBytes // alone, or no node has reported yet
+	}
+	return run.Capacity{Threads: int(max(1, cpus)), Memory: int64(store)}
 }
 
 // function finds a function that the node itself runs.

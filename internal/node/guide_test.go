@@ -29,22 +29,23 @@ func guide(t *testing.T) string {
 	return string(b)
 }
 
-// block is the first fenced block of a language.
-func block(t *testing.T, text, language string) string {
+// block is the guide's first code block of a language that has a text in it.
+func block(t *testing.T, text, language, has string) string {
 	t.Helper()
-	_, after, ok := strings.Cut(text, "```"+language+"\n")
-	body, _, closed := strings.Cut(after, "```")
-	if !ok || !closed {
-		t.Fatalf("the guide has no block of %s", language)
+	for _, after := range strings.Split(text, "```"+language+"\n")[1:] {
+		if body, _, closed := strings.Cut(after, "```"); closed && strings.Contains(body, has) {
+			return body
+		}
 	}
-	return body
+	t.Fatalf("the guide has no block of %s with %q", language, has)
+	return ""
 }
 
 // A collector that is configured as the guide says, and a node with the environment that it says: all three signals
 // arrive in the file.
 func TestTheGuidesCollector(t *testing.T) {
 	text := guide(t)
-	cfg, shell := block(t, text, "yaml"), block(t, text, "sh")
+	cfg, shell := block(t, text, "yaml", "receivers"), block(t, text, "sh", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	file := filepath.Join(t.TempDir(), "mobula.jsonl")
 	const receiver = "127.0.0.1:4318"
 	endpoint := regexp.MustCompile(`OTEL_EXPORTER_OTLP_ENDPOINT=http://(\S+)`).FindStringSubmatch(shell)
@@ -114,7 +115,7 @@ func TestTheGuidesCollector(t *testing.T) {
 
 // A configuration with what nobody has is an error.
 func TestACollectorRefusesWhatItDoesNotHave(t *testing.T) {
-	cfg := strings.NewReplacer("127.0.0.1:4318", "127.0.0.1:0", "127.0.0.1:4317", "127.0.0.1:0", "path: mobula.jsonl", "path: "+filepath.Join(t.TempDir(), "f")).Replace(block(t, guide(t), "yaml"))
+	cfg := strings.NewReplacer("127.0.0.1:4318", "127.0.0.1:0", "127.0.0.1:4317", "127.0.0.1:0", "path: mobula.jsonl", "path: "+filepath.Join(t.TempDir(), "f")).Replace(block(t, guide(t), "yaml", "receivers"))
 	for _, c := range [][2]string{
 		{"  debug:\n", "  debug:\n  kafka:\n"},
 		{"  batch:\n", "  batch:\n  tail_sampling:\n"},

@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/home"
 	"mobula/internal/ids"
+	"mobula/remote"
 )
 
 // open begins a life of the node's directory. reg is who gives the node its home.
@@ -17,6 +18,9 @@ func (h *numbers) open(ctx context.Context, b *base, reg home.Register) (err err
 	h.Home, err = home.Open(ctx, cfg)
 	return err
 }
+
+// life is the node's present life.
+func (h *numbers) life() remote.Life { return remote.Life{Home: h.Row().Home, Epoch: h.Epoch()} }
 
 // epochShift leaves room for the components that are built anew in one life.
 const epochShift = 32

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"os"
+	"slices"
 
 	"mobula/gcs"
 	"mobula/internal/ids"
@@ -32,6 +33,7 @@ func (v inspected) Outline(out *metrics.Snapshot) {
 	s := &out.Status
 	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), n.since, n.clock.Now()
 	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control.state(), n.sys.Restarts(), len(n.sessions.all())
+	s.Labels = n.cfg.labels(n.numbers.Row().Home)
 	s.Graphs, s.Lost = n.graphs.running(), n.files.Lost()
 	n.obs.Outline(out)
 }
@@ -81,6 +83,15 @@ func (v inspected) Report(id ids.ClientID) (said wire.Stats, ok bool) {
 
 func (v inspected) Graphs() []state.Graph { return v.n.graphs.running() }
 
+func (v inspected) Listed() string {
+	if v.n.links.alone() {
+		return ""
+	}
+	return v.n.cfg.Name
+}
+
+func (v inspected) NameOf(node ids.Home) string { return v.n.links.nameOf(node) }
+
 func (v inspected) Nameless() bool { return v.n.cfg.NoGCS }
 
 func (v inspected) Named(ctx context.Context, namespace, name string) (ids.ActorID, error) {
@@ -93,14 +104,10 @@ func (v inspected) Named(ctx context.Context, namespace, name string) (ids.Actor
 
 func (v inspected) Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error) {
 	self = v.n.control.self()
-	if len(v.n.cfg.GCS) == 0 {
+	if !v.n.control.elsewhere() && !v.n.wired.on() {
 		return self, nil, nil
 	}
-	records, err := v.n.control.askWait(ctx, gcs.List{Bucket: gcs.Nodes})
-	for _, r := range records {
-		if r := r.(gcs.NodeRecord); r.Home != self.Home { // of itself it knows more than the table
-			others = append(others, r)
-		}
-	}
+	others, err = v.n.control.nodes(ctx)
+	others = slices.DeleteFunc(others, func(r gcs.NodeRecord) bool { return r.Home == self.Home }) // of itself it knows more than the table
 	return self, others, err
 }

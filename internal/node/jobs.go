@@ -41,7 +41,10 @@ func (j *jobShell) build(start actors.Start) (actors.Core[jobs.Event, jobs.Effec
 	defer j.mu.Unlock()
 	r := jobs.Rebuild{Asked: j.asks.unanswered(), Found: slices.Clone(j.found), Settled: j.settled}
 	for _, o := range j.owners.all() {
-		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Here: o.here, Started: j.knows(o.job)})
+		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Left: o.left.Load(), Here: o.here, Started: j.knows(o.job)})
+	}
+	for _, id := range j.links.hostedJobs() {
+		r.Jobs = append(r.Jobs, jobs.Job{ID: id, Away: true, Started: j.knows(id)})
 	}
 	for _, id := range slices.Sorted(maps.Keys(j.in)) {
 		r.Clients = append(r.Clients, j.in[id].client())
@@ -95,6 +98,9 @@ func (j *jobShell) do(self *actors.Ref[jobs.Event], e jobs.Effect) {
 		j.monitor.ref.Deliver(memmon.WorkerGone{Worker: e.Client})
 	case jobs.ForgetDriver:
 		j.files.Forget(e.Job)
+		if o := j.owners.get(e.Job); o != nil {
+			o.left.Store(true)
+		}
 	case jobs.Dismiss:
 		j.members.leave(j.member(e.Client), e.Err)
 	case jobs.Expel:
@@ -234,34 +240,38 @@ func (j *jobShell) settle() {
 func (j *jobShell) remove(job ids.JobID) {
 	if o := j.owners.remove(job); o != nil {
 		j.ended[job] = o
+		j.links.ended(job)
 	}
 	j.mu.Lock()
 	j.started = slices.DeleteFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })
 	j.mu.Unlock()
 	j.programs.drop(job)
+	j.blobs.over(job)
 }
 
 // cleanUp ends what is left of a job that was removed, beside everything else: its owner has called this, and cannot wait for its own end.
 func (j *jobShell) cleanUp(e jobs.CleanUp) {
-	o := j.ended[e.Job]
-	if o == nil {
-		return
-	}
+	o := j.ended[e.Job] // nil: it is on another node
 	delete(j.ended, e.Job)
 	j.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), j.cfg.CloseTimeout)
 		defer cancel()
 		j.locals.close(ctx, e.Job)
-		if err := o.ref.Stop(ctx); err != nil {
-			j.cfg.Logger.Warn("the owner of an ended job did not stop", "job", e.Job, "err", err)
+		var err error
+		if o != nil {
+			if err := o.ref.Stop(ctx); err != nil {
+				j.cfg.Logger.Warn("the owner of an ended job did not stop", "job", e.Job, "err", err)
+			}
+			err = o.log.Remove()
 		}
-		err := errors.Join(o.log.Remove(), j.files.Drop(e.Job))
+		err = errors.Join(err, j.files.Drop(e.Job))
 		if e.Unmap {
 			err = errors.Join(err, j.mapped.drop(e.Job))
 		}
 		if err != nil {
 			j.cfg.Logger.Warn("what was kept of an ended job could not be removed", "job", e.Job, "err", err)
 		}
+		j.links.clearing.end(e.Job)
 	})
 }
 

@@ -113,7 +113,7 @@ func taken(dir string, pid int) error {
 }
 
 // ownNames is all that a node makes in its directory.
-var ownNames = []string{SocketName, "gcs", "owner", "jobs", jobfile.LostName, "logs", "events", "spill"}
+var ownNames = []string{SocketName, "gcs", "owner", "jobs", jobfile.LostName, "logs", "events", "spill", blobsName}
 
 // claim takes a directory: the one that the node is told, or a fresh one.
 func (p *place) claim(cfg Config) (err error) {

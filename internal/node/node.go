@@ -9,8 +9,17 @@ import (
 	"mobula/actors"
 	"mobula/internal/client"
 	"mobula/internal/ids"
+	"mobula/internal/inbox"
+	"mobula/internal/node/gather"
 	"mobula/internal/node/inspect"
 	"mobula/internal/node/jobfile"
+	"mobula/internal/node/link"
+	"mobula/internal/steady"
+	"mobula/internal/trust"
+	"mobula/internal/trust/join"
+	"mobula/raylet/internode"
+	"mobula/remote/clocks"
+	"mobula/remote/membership"
 	"mobula/wire"
 )
 
@@ -39,6 +48,12 @@ type Node struct {
 	raylet    rayletShell
 	monitor   monitor
 	graphs    graphs
+
+	wired     wired // how it is one of a cluster
+	links     links // what it has with other nodes
+	questions questions
+	chooser   chooser
+	blobs     blobShell
 
 	inspect *inspect.Inspector
 
@@ -73,8 +88,10 @@ func (n *Node) claim() (err error) {
 	if n.identity, err = identityOf(n.dir, n.cfg.Keep); err != nil {
 		return err
 	}
-	if n.clock, err = clockOf(n.dir, n.cfg.Keep); err != nil {
-		return err
+	if n.clock = n.cfg.Clock; n.clock == (steady.Clock{}) {
+		if n.clock, err = clockOf(n.dir, n.cfg.Keep); err != nil {
+			return err
+		}
 	}
 	n.door.secret, err = secretOf(n.dir, n.cfg.Keep)
 	return err
@@ -102,9 +119,16 @@ func (n *Node) compose() {
 		raylet: &n.raylet, store: &n.store, router: &n.router,
 	}
 	n.router = router{
-		base: b, numbers: &n.numbers, owners: &n.owners, store: &n.store, raylet: &n.raylet, jobs: &n.jobs, members: &n.members, requests: &n.requests,
+		base: b, numbers: &n.numbers, owners: &n.owners, store: &n.store, raylet: &n.raylet, jobs: &n.jobs, members: &n.members, requests: &n.requests, links: &n.links,
 	}
-	n.requests = requests{base: b, control: &n.control, graphs: &n.graphs, inspect: n.inspect, running: make(chan struct{}, maxColdRunning)}
+	n.requests = requests{
+		base: b, numbers: &n.numbers, control: &n.control, graphs: &n.graphs, wired: &n.wired, inspect: n.inspect, links: &n.links, questions: &n.questions, blobs: &n.blobs,
+		running: make(chan struct{}, maxColdRunning),
+	}
+	n.questions = questions{
+		base: b, links: &n.links, requests: &n.requests, answering: make(chan struct{}, maxColdRunning), open: make(map[uint64]*inbox.Inbox[gather.Event]),
+		asked: make(map[ids.Home]int),
+	}
 	n.locals = locals{
 		base: b, faults: &n.faults, sessions: &n.sessions, members: &n.members, router: &n.router, jobs: &n.jobs, programs: &n.programs, mapped: &n.mapped,
 		graphs: &n.graphs, running: make(map[ids.JobID][]closer),
@@ -112,37 +136,60 @@ func (n *Node) compose() {
 	n.mapped = memories{segment: n.store.segment}
 	n.jobs = jobShell{
 		base: b, numbers: &n.numbers, sessions: &n.sessions, members: &n.members, owners: &n.owners, programs: &n.programs, mapped: &n.mapped, locals: &n.locals,
-		control: &n.control, directory: &n.directory, store: &n.store, raylet: &n.raylet, monitor: &n.monitor,
+		control: &n.control, directory: &n.directory, store: &n.store, raylet: &n.raylet, monitor: &n.monitor, links: &n.links, blobs: &n.blobs,
 	}
 	n.owners = owners{
 		base: b, numbers: &n.numbers, sessions: &n.sessions, router: &n.router, store: &n.store, raylet: &n.raylet, directory: &n.directory, jobs: &n.jobs,
+		links: &n.links, chooser: &n.chooser,
 	}
-	n.control = control{base: b, numbers: &n.numbers, ready: make(chan struct{})}
+	n.control = control{base: b, numbers: &n.numbers, wired: &n.wired, ready: make(chan struct{})}
 	n.directory = directoryShell{base: b, numbers: &n.numbers, control: &n.control, owners: &n.owners, jobs: &n.jobs}
-	n.store = storeShell{base: b, faults: &n.faults, sessions: &n.sessions, owners: &n.owners, jobs: &n.jobs}
+	n.store = storeShell{base: b, numbers: &n.numbers, links: &n.links, faults: &n.faults, sessions: &n.sessions, owners: &n.owners, jobs: &n.jobs}
 	n.raylet = rayletShell{
 		base: b, faults: &n.faults, numbers: &n.numbers, sessions: &n.sessions, owners: &n.owners, jobs: &n.jobs, programs: &n.programs, monitor: &n.monitor,
+		links: &n.links, chooser: &n.chooser,
 	}
+	known := newLives()
+	n.links = links{
+		base: b, numbers: &n.numbers, sessions: &n.sessions, owners: &n.owners, router: &n.router, jobs: &n.jobs, programs: &n.programs, store: &n.store,
+		raylet: &n.raylet, chooser: &n.chooser, wired: &n.wired, questions: &n.questions, blobs: &n.blobs, lender: &n.locals.lender, boxes: make(map[ids.Home]*link.Box), decoders: make(map[ids.Home]*internode.Decoder),
+		agents: make(map[ids.JobID]*agent), clearing: newClearing(), clocks: clocks.New(), names: make(map[ids.Home]string),
+		opened: make(map[ids.JobID][]ids.Home), lives: known,
+	}
+	n.wired = wired{
+		base: b, numbers: &n.numbers, control: &n.control, links: &n.links, requests: &n.requests, lives: known,
+		nodes: make(map[ids.Home]membership.Node), beats: make(map[ids.Home]membership.Beat), reports: make(map[ids.Home]bool),
+		servers: make(map[ids.Home]join.Addresses), bundles: inbox.New[trust.SignedBundle](),
+	}
+	n.blobs = blobShell{base: b, numbers: &n.numbers, links: &n.links, owners: &n.owners, programs: &n.programs}
+	n.chooser = chooser{base: b, numbers: &n.numbers, owners: &n.owners, links: &n.links, raylet: &n.raylet, store: &n.store}
 	n.monitor = monitor{base: b, sessions: &n.sessions, owners: &n.owners, raylet: &n.raylet, store: &n.store, now: make(chan struct{}, 1)}
-	n.graphs = graphs{base: b, raylet: &n.raylet, monitor: &n.monitor}
+	n.graphs = graphs{base: b, raylet: &n.raylet, monitor: &n.monitor, chooser: &n.chooser}
 }
 
 // assemble starts the parts, in the order in which Close stops the tree backwards.
 func (n *Node) assemble(ctx context.Context) error {
 	for _, start := range []func() error{
+		n.wired.open,
 		n.control.join,
-		func() error { return n.numbers.open(ctx, n.base, n.control.register()) },
+		func() error { return n.numbers.open(ctx, n.base, n.register()) },
+		n.wired.prepare,
 		n.jobs.start,
 		n.directory.start,
 		n.control.prepare,
 		n.members.open,
 		n.store.start,
 		n.raylet.open,
+		n.chooser.start,
+		n.blobs.start,
 		n.graphs.open,
 		n.raylet.start,
 		n.monitor.start,
 		n.jobs.restore,
-		n.control.announce,
+		func() error { return n.control.announce(ctx) },
+		n.links.start,
+		n.wired.serve,
+		func() error { return n.wired.await(ctx) },
 		n.door.listen,
 	} {
 		if err := start(); err != nil {
@@ -155,24 +202,21 @@ func (n *Node) assemble(ctx context.Context) error {
 // Close stops the node: clients are told, workers end, nothing is left behind but what a
 // kept node keeps.
 func (n *Node) Close(ctx context.Context) error {
-	n.once.Do(func() { n.err = n.close(ctx) })
+	n.once.Do(func() { n.err = n.close(ctx, n.part) })
 	return n.err
 }
 
-func (n *Node) close(ctx context.Context) error {
+// close ends the node, which first has part end what others have with it.
+func (n *Node) close(ctx context.Context, part func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.CloseTimeout)
 	defer cancel()
 	n.closing.Store(true)
 	n.faults.calm()
-	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r != wire.RoleWorker })
-	n.owners.stop(ctx) // before workers end
-	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r == wire.RoleWorker })
-	n.door.close()
-	n.locals.closeAll(ctx)
-	all := []error{n.raylet.closeProcesses(ctx)}
+	all := []error{part(ctx)}
 	keep := n.cfg.Keep && !n.store.isEmpty(ctx)
 	all = append(all, n.sys.StopTree(ctx))
 	n.end()
+	all = append(all, n.wired.close())
 	n.control.close()
 	for _, s := range n.sessions.all() {
 		s.Close()
@@ -188,6 +232,16 @@ func (n *Node) close(ctx context.Context) error {
 		n.cfg.Logger.Warn("ids that were not used could not be given back", "err", err)
 	}
 	return errors.Join(append(all, n.release())...)
+}
+
+// part ends in order what clients and other nodes have with this one.
+func (n *Node) part(ctx context.Context) error {
+	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r != wire.RoleWorker })
+	n.owners.stop(ctx) // before workers end
+	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r == wire.RoleWorker })
+	n.door.close()
+	n.locals.closeAll(ctx)
+	return errors.Join(n.raylet.closeProcesses(ctx), n.wired.leave(ctx), n.links.end(ctx))
 }
 
 // release lets the next node have the directory.

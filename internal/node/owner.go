@@ -14,6 +14,8 @@ import (
 	"mobula/internal/node/jobs"
 	"mobula/internal/node/outlet"
 	"mobula/objectstore"
+	"mobula/raylet/cluster"
+	"mobula/raylet/internode"
 	"mobula/raylet/oplog"
 	"mobula/raylet/owner"
 	"mobula/raylet/sched"
@@ -21,10 +23,10 @@ import (
 )
 
 // build makes the core: new for a new job, else from the log, and then every client is
-// asked what it holds.
+// asked what it holds. A job is new until its first client has joined, which is on its way: a rebuilt core would take it for gone.
 func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
 	cfg := owner.Config{Job: o.job, InlineBudget: o.owners.inlineBudget(), Transitions: o.owners.obs.Watching()}
-	if start.Restart == 0 && o.log.Stats().Segments == 0 {
+	if !o.met && !o.ofBefore {
 		o.core = owner.New(cfg)
 		return ownerCore{o.core, o}, nil, nil
 	}
@@ -37,7 +39,7 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 		o.owners.directory.deliver(directory.OwnerRestarted{Job: o.job})
 	}
 	if o.core = core; !o.waits.Load() {
-		first = append([]owner.Event{o.restored()}, first...)
+		first = append([]owner.Event{o.restored(o.owners.links.openOn(o.job))}, first...)
 	}
 	for _, ev := range o.poisoned {
 		first = append(first, ev)
@@ -57,9 +59,9 @@ func (o *ownerActor) rebuild(cfg owner.Config) (core *owner.Core, err error) {
 	return core, errors.Join(err, damage)
 }
 
-// restored has a rebuilt core ask every client there is.
-func (o *ownerActor) restored() owner.Restored {
-	ev := owner.Restored{Epoch: o.owners.numbers.newEpoch()}
+// restored has a rebuilt core ask every client there is, and the nodes where the job may be.
+func (o *ownerActor) restored(nodes []ids.Home) owner.Restored {
+	ev := owner.Restored{Epoch: o.owners.numbers.newEpoch(), Nodes: nodes}
 	for _, s := range o.owners.sessions.all() {
 		if s.isKnownTo(o.job) {
 			ev.Clients = append(ev.Clients, s.joined(o.job))
@@ -113,13 +115,13 @@ func redelivered(reason error) bool {
 // kept tells whether a core that waits for its clients keeps such an event back.
 func kept(ev owner.Event) bool {
 	switch ev.(type) {
-	case owner.Restored, owner.Timer, inspect.Question:
+	case owner.Restored, owner.Timer, inspect.Question, upkeep:
 		return false
 	}
 	return true
 }
 
-// ownerCore lets the node ask the core, between two steps.
+// ownerCore lets the node ask the core, and tend its log, between two steps.
 type ownerCore struct {
 	*owner.Core
 	o *ownerActor
@@ -132,6 +134,13 @@ func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
 		return nil
 	}
 	c.o.hand = ev
+	switch ev := ev.(type) {
+	case upkeep:
+		c.o.tend(ev)
+		return nil
+	case owner.ClientJoined:
+		c.o.met = true
+	}
 	return c.Core.Step(now, ev)
 }
 
@@ -143,9 +152,11 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.Receipt:
 		o.receipt(self, owner.ClientRead{Client: e.Client, Bytes: e.N})
 	case owner.ToStore:
-		o.toStore(e.Msg.(objectstore.Event))
+		o.toStore(e.Node, e.Msg.(objectstore.Event))
 	case owner.ToSched:
-		o.owners.raylet.ref.Deliver(e.Msg.(sched.Event))
+		o.toSched(e.Msg.(sched.Event))
+	case owner.ToCluster:
+		o.owners.chooser.deliver(e.Msg.(cluster.Event))
 	case owner.ToDirectory:
 		o.owners.directory.fromOwner(o.job, e.Msg)
 	case owner.ToOwner:
@@ -154,6 +165,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		for i := range *e.Records {
 			o.append(&(*e.Records)[i])
 		}
+		o.keepUp(self)
 	case owner.LogFree:
 		for _, c := range *e.Cookies {
 			if *c != 0 {
@@ -170,6 +182,8 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		o.cancel = self.After(e.Delay(), owner.Timer{})
 	case owner.Transitions:
 		o.owners.obs.Record(*e.Changes)
+	case owner.Abandon:
+		o.owners.links.abandon(o.job, e.Node)
 	case owner.JobEnded:
 		o.owners.jobs.ref.Deliver(jobs.Over{Job: o.job})
 	}
@@ -193,9 +207,22 @@ func (o *ownerActor) append(r *owner.LogRecord) {
 	}
 }
 
-// toStore passes an event on. A get's pin, which somebody waits for, is stepped here if the store is
+// toSched passes an event on to the scheduler; in a cluster by way of who chooses the node.
+func (o *ownerActor) toSched(ev sched.Event) {
+	if o.owners.links.alone() {
+		o.owners.raylet.ref.Deliver(ev)
+		return
+	}
+	o.owners.chooser.deliver(cluster.FromOwner{Job: o.job, Event: ev})
+}
+
+// toStore passes an event on to the store of a node. A get's pin, which somebody waits for, is stepped here if the store is
 // idle: a switch between threads less, which is most of what a get costs.
-func (o *ownerActor) toStore(ev objectstore.Event) {
+func (o *ownerActor) toStore(node ids.Home, ev objectstore.Event) {
+	if node != o.job.Home() {
+		o.owners.links.say(node, &internode.ToStore{Job: o.job, Msg: ev})
+		return
+	}
 	if _, ok := ev.(objectstore.PinForGet); ok {
 		_ = o.owners.store.actor.Ref().SendRun(o.owners.life, ev) // stopped: nobody waits any more
 		return

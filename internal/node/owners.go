@@ -46,11 +46,24 @@ func (t *owners) all() []*ownerActor {
 	return out
 }
 
-// post gives an owner an event; one that is gone has nobody left to care.
-func (t *owners) post(job ids.JobID, ev owner.Event) {
+// any tells whether there is an owner: then the node chooses nodes for its tasks.
+func (t *owners) any() bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.byJob) > 0
+}
+
+// post gives an owner an event, here or on the job's home. It is false where there is no such owner: nobody is left to care.
+func (t *owners) post(job ids.JobID, ev owner.Event) bool {
 	if o := t.get(job); o != nil {
 		o.ref.Deliver(ev)
+		return true
 	}
+	if a := t.links.agent(job); a != nil {
+		a.post(ev)
+		return true
+	}
+	return false
 }
 
 // resume lets the owner of a restored job go on with the clients there are.
@@ -58,7 +71,7 @@ func (t *owners) resume(job ids.JobID, orphan bool) {
 	if o := t.get(job); o != nil {
 		o.orphan.Store(orphan)
 		o.waits.Store(false)
-		o.ref.Deliver(o.restored())
+		o.ref.Deliver(o.restored(nil)) // other nodes drop what they had of the job's home when it starts again
 	}
 }
 
@@ -69,14 +82,14 @@ func logOptions(store uint64, keep bool) oplog.Options {
 	return oplog.Options{Unlink: !keep, Reuse: share, Memory: share, MaxSegment: 2 * share}
 }
 
-// start adds the owner of a job to the tree. It waits if there is a log of before the node's restart.
-func (t *owners) start(job ids.JobID) (*ownerActor, error) {
+// start adds the owner of a job to the tree. Of a job of before the node's restart it waits, even if nothing was logged.
+func (t *owners) start(job ids.JobID, restored bool) (*ownerActor, error) {
 	log, err := oplog.Open(t.files.Log(job), logOptions(t.cfg.StoreBytes, t.cfg.Keep))
 	if err != nil {
 		return nil, err
 	}
-	o := &ownerActor{owners: t, job: job, log: log}
-	o.waits.Store(log.Stats().Segments > 0)
+	o := &ownerActor{owners: t, job: job, log: log, ofBefore: restored}
+	o.waits.Store(restored)
 	o.ref, err = actors.Spawn(t.raylet.sup, actors.Spec[owner.Event, owner.Effect]{
 		Kind: "owner", Name: "owner/" + job.String(),
 		New:      o.build,

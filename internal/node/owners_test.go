@@ -1,11 +1,14 @@
 package node
 
 import (
+	"log/slog"
 	"testing"
 
 	"mobula/actors"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
+	"mobula/internal/node/observe"
+	"mobula/raylet/oplog"
 	"mobula/raylet/owner"
 	"mobula/wire"
 )
@@ -66,5 +69,32 @@ func TestAnEffectStaysOffTheHeap(t *testing.T) {
 	e := owner.Effect{Kind: owner.LogFree, Cookies: new([]*uint64)}
 	if n := testing.AllocsPerRun(1000, func() { o.do(nil, e) }); n != 0 {
 		t.Errorf("%v allocations for an effect", n)
+	}
+}
+
+// The owner of a job of before the node's restart waits for its clients, even if nothing was logged: that of a new job waits for nobody, nor does one that
+// follows it before the job's first client has joined.
+func TestTheOwnerOfAJobOfBeforeWaits(t *testing.T) {
+	for _, of := range []struct {
+		before  bool
+		restart int
+	}{{false, 0}, {false, 1}, {true, 0}} {
+		log, err := oplog.Open(t.TempDir(), oplog.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		obs := observe.New(observe.Config{Life: t.Context(), Log: slog.New(slog.DiscardHandler)})
+		o := &ownerActor{owners: &owners{base: &base{obs: obs}}, job: 1, log: log, ofBefore: of.before}
+		o.waits.Store(of.before)
+		if _, _, err := o.build(actors.Start{Restart: of.restart}); err != nil {
+			t.Fatal(err)
+		}
+		if waits := o.core.Gauges().Recovering; waits != of.before {
+			t.Errorf("%+v: it waits: %v", of, waits)
+		}
+		obs.Close()
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

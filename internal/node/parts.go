@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -14,24 +15,42 @@ import (
 	runshell "mobula/graph/run/shell"
 	"mobula/internal/errs"
 	"mobula/internal/home"
+	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/inbox"
+	"mobula/internal/lend"
+	"mobula/internal/node/blobs"
+	"mobula/internal/node/enrol"
+	"mobula/internal/node/gather"
+	"mobula/internal/node/gossip"
 	"mobula/internal/node/inspect"
 	"mobula/internal/node/jobfile"
 	"mobula/internal/node/jobs"
+	"mobula/internal/node/link"
 	"mobula/internal/node/member"
+	"mobula/internal/node/nodeport"
 	"mobula/internal/node/observe"
 	"mobula/internal/node/outlet"
 	"mobula/internal/registry"
 	"mobula/internal/steady"
+	"mobula/internal/trust"
+	"mobula/internal/trust/authority"
+	"mobula/internal/trust/join"
 	"mobula/objectstore/segment"
 	storeshell "mobula/objectstore/shell"
 	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet"
+	"mobula/raylet/cluster"
+	"mobula/raylet/internode"
 	"mobula/raylet/memmon"
 	"mobula/raylet/oplog"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
+	"mobula/remote/clocks"
+	"mobula/remote/membership"
+	remoteshell "mobula/remote/shell"
+	transfershell "mobula/remote/transfer/shell"
 	"mobula/wire"
 	"mobula/wire/conn"
 )
@@ -111,6 +130,7 @@ type session struct {
 	ref    *actors.Ref[member.Event] // its component; nil for a tool
 	system bool                      // it runs the node's own functions; immutable
 	parted atomic.Bool               // it has said goodbye: only what it gives back is heard
+	cut    atomic.Bool               // the node has said that it ends the connection
 	done   context.Context           // ends when nothing of the client's is read any more
 	finish context.CancelFunc        // of done
 	outlet.Outlet
@@ -161,15 +181,133 @@ type router struct {
 	jobs      *jobShell
 	members   *members
 	requests  *requests
+	links     *links
 	crossings atomic.Uint64 // of references, from job to job
+}
+
+// links is what the node has with the other nodes of its cluster. A node alone has none.
+type links struct {
+	*base
+	numbers  *numbers
+	sessions *sessions
+	owners   *owners
+	router   *router
+	jobs     *jobShell
+	programs *programs
+	store    *storeShell
+	raylet   *rayletShell
+	chooser  *chooser
+	blobs    *blobShell
+	wired    *wired
+	lives    *lives
+
+	questions *questions
+
+	lender   *lend.Lender     // the locals'
+	hub      *remoteshell.Hub // nil until it is open
+	clearing *clearing        // of jobs of other nodes that were closed
+
+	mu       sync.Mutex
+	clocks   *clocks.Core                    // guarded by mu
+	names    map[ids.Home]string             // guarded by mu: of the nodes that have said theirs
+	boxes    map[ids.Home]*link.Box          // guarded by mu
+	decoders map[ids.Home]*internode.Decoder // guarded by mu; each is used by the one goroutine that delivers the node's messages
+	agents   map[ids.JobID]*agent            // guarded by mu: of jobs of other nodes
+	openings uint64                          // guarded by mu: the number of the agent made last
+
+	opening sync.Mutex               // held while a job is opened or closed on another node, until that is said
+	opened  map[ids.JobID][]ids.Home // guarded by opening: where jobs of this node are open
+}
+
+// wired is the node's place in a cluster whose nodes talk over a network: how it got in, its port, and what it hears of the others.
+type wired struct {
+	*base
+	numbers  *numbers
+	control  *control
+	links    *links
+	requests *requests
+	lives    *lives
+
+	at        addresses            // immutable once it is open
+	member    *enrol.Member        // likewise
+	claim     register.Claim       // likewise, once the node has a home
+	authority *authority.Authority // of a control-plane server, once it has the tables
+	listener  *net.TCPListener
+	port      *nodeport.Port                   // nil until the node has a home
+	gossip    atomic.Pointer[gossip.Gossip]    // nil until it has begun
+	bundles   *inbox.Inbox[trust.SignedBundle] // that the control plane has shown
+
+	mu      sync.Mutex
+	nodes   map[ids.Home]membership.Node // guarded by mu: alive, or not known to be over
+	beats   map[ids.Home]membership.Beat // guarded by mu: the last row of each in the control plane's table
+	servers map[ids.Home]join.Addresses  // guarded by mu: of the control plane
+	reports map[ids.Home]bool            // guarded by mu: who has said what it has free
+	news    chan struct{}                // guarded by mu: is closed at the next change of beats or reports, or verdict; nil: nobody waits for it
+}
+
+// questions are what nodes ask one another about themselves.
+type questions struct {
+	*base
+	links     *links
+	requests  *requests
+	answering chan struct{} // tokens of the other nodes' questions that are answered at once
+
+	mu    sync.Mutex
+	last  uint64                                // guarded by mu
+	open  map[uint64]*inbox.Inbox[gather.Event] // guarded by mu: this node's, not answered yet
+	asked map[ids.Home]int                      // guarded by mu: how many each other node has asked that are not answered yet
+}
+
+// blobShell is the shell of the core that brings here what jobs of other nodes run, and has what jobs of this node run for other nodes. What is unanswered, and what
+// jobs use, outlives cores. A node alone has no such core.
+type blobShell struct {
+	*base
+	numbers  *numbers
+	links    *links
+	owners   *owners
+	programs *programs
+
+	ref *actors.Ref[blobs.Event]
+
+	mu      sync.Mutex
+	waiting map[blobs.Key]*awaited       // guarded by mu
+	offered map[blobs.Place][]chan error // guarded by mu: functions that wait until their job's home has them
+	parts   map[uint64]*blobPart         // guarded by mu: being written, by the number of the fetch
+	last    uint64                       // guarded by mu: number of the last fetch
+	checked map[blobs.Hash]bool          // guarded by mu: lies in the cache, and its hash is right
+	using   map[blobs.Hash][]ids.JobID   // guarded by mu: of the cache
+	has     map[blobs.Key]blobs.Hash     // guarded by mu: which blob of the cache, of the jobs that use it
+	sums    map[fileIdentity]blobs.Hash  // guarded by mu: of executables, by file
+	packed  map[ids.JobID]*packed        // guarded by mu: modules of this node's jobs
+}
+
+// chooser is the core that chooses nodes, as the node has it. A node alone has none: owners and scheduler talk with one another.
+type chooser struct {
+	*base
+	numbers *numbers
+	owners  *owners
+	links   *links
+	raylet  *rayletShell
+	store   *storeShell
+	ref     *actors.Ref[cluster.Event]
+	known   known
+	tells   audience
+
+	news     chan struct{}     // the scheduler may have something to report; nil: there is nobody to tell
+	reporter *cluster.Reporter // of the raylet's goroutine
 }
 
 // requests are the cold ones under way.
 type requests struct {
 	*base
-	control *control
-	graphs  *graphs
-	inspect *inspect.Inspector
+	numbers   *numbers
+	control   *control
+	graphs    *graphs
+	wired     *wired
+	inspect   *inspect.Inspector
+	links     *links
+	questions *questions
+	blobs     *blobShell
 
 	running chan struct{} // tokens of those that run at once
 	stop    atomic.Pointer[chan struct{}]
@@ -188,7 +326,7 @@ type locals struct {
 	programs *programs
 	mapped   *memories
 	graphs   *graphs
-	lender   conn.Lender // of the workers' connections, to drivers in this process
+	lender   lend.Lender // of the connections by which answers come, to drivers in this process
 
 	mu      sync.Mutex
 	running map[ids.JobID][]closer // guarded by mu: executors and their clients; nil: Close has begun
@@ -219,6 +357,8 @@ type jobShell struct {
 	store     *storeShell
 	raylet    *rayletShell
 	monitor   *monitor
+	links     *links
+	blobs     *blobShell
 
 	ref     *actors.Ref[jobs.Event]
 	asks    asks
@@ -258,6 +398,8 @@ type owners struct {
 	raylet    *rayletShell
 	directory *directoryShell
 	jobs      *jobShell
+	links     *links
+	chooser   *chooser
 
 	mu    sync.RWMutex
 	byJob map[ids.JobID]*ownerActor // guarded by mu
@@ -272,16 +414,21 @@ type ownerActor struct {
 
 	shown *inspect.Owner // as inspection sees it; immutable
 
-	here   bool        // its driver is in this process; immutable once the core of jobs knows it
-	waits  atomic.Bool // of a job of before the node's restart: until the core of jobs lets it go on
-	alone  atomic.Bool // of such a job: its driver is gone, or has not come in time
-	orphan atomic.Bool // of such a job: it went on without its driver
+	here     bool        // its driver is in this process; immutable once the core of jobs knows it
+	ofBefore bool        // of a job of before the node's restart
+	waits    atomic.Bool // of such a job: until the core of jobs lets it go on
+	alone    atomic.Bool // of such a job: its driver is gone, or has not come in time
+	orphan   atomic.Bool // of such a job: it went on without its driver
+	left     atomic.Bool // its driver has gone since
 
 	// Of the actor's goroutine.
 	dirty    []*session
 	cancel   func() // of the core's timer
 	core     *owner.Core
+	met      bool             // a client has joined
 	hand     owner.Event      // stepped last
+	tended   uint32           // rotations of the log when its upkeep last began
+	tending  bool             // an upkeep is on its way
 	poisoned []owner.Poisoned // dropped for all cores to come
 	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none
 }
@@ -293,7 +440,8 @@ type programs struct {
 }
 
 // program is what a job's workers run: the driver's executable, held open so that it
-// stays the same when its file is replaced, or what the driver said; and of further languages what it said.
+// stays the same when its file is replaced, or what the driver said; and of further languages what it said. On another node than the driver's
+// exe is a copy of the Go program.
 type program struct {
 	exe       *os.File // nil: the node's own
 	args      []string
@@ -303,6 +451,7 @@ type program struct {
 	namespace string   // of actor names, for whom names none
 	environ   []string // of the driver: its workers have it too
 	local     bool     // the driver is in this process, and so is its environment
+	modules   string   // on another node: where the driver's own Python modules are, as wire.EnvModules has it
 }
 
 // control is the control plane as the node uses it. An embedded one starts when it is first asked for something, or where an earlier life of
@@ -311,6 +460,7 @@ type program struct {
 type control struct {
 	*base
 	numbers *numbers
+	wired   *wired
 
 	kept  bool      // an earlier life may have left names in its tables; immutable
 	once  sync.Once // of the start
@@ -333,6 +483,8 @@ type directoryShell struct {
 // storeShell is the object store and its spillers, as the node has them.
 type storeShell struct {
 	*base
+	numbers  *numbers
+	links    *links
 	faults   *injector
 	sessions *sessions
 	owners   *owners
@@ -341,6 +493,7 @@ type storeShell struct {
 	shm     *storeshell.Memory
 	asked   uint64 // bytes that the store was to have; immutable once it runs
 	spiller *spillshell.Spiller
+	objects *transfershell.Transfer // between nodes; nil: the node is alone
 	actor   *storeshell.Store
 }
 
@@ -354,6 +507,8 @@ type rayletShell struct {
 	jobs     *jobShell
 	programs *programs
 	monitor  *monitor
+	links    *links
+	chooser  *chooser
 
 	sup   actors.Sup
 	ref   *actors.Ref[raylet.Event]
@@ -378,6 +533,7 @@ type graphs struct {
 	*base
 	raylet  *rayletShell
 	monitor *monitor
+	chooser *chooser
 
 	host   *runshell.Host                // immutable
 	system map[string]*registry.Function // the node's own functions; immutable

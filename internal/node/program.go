@@ -45,6 +45,14 @@ func (p program) of(language string) *wire.Program {
 	return nil
 }
 
+// environment is what its workers get.
+func (p program) environment() []string {
+	if p.local {
+		return os.Environ()
+	}
+	return p.environ
+}
+
 // languages is what the pool must know of it.
 func (p program) languages() []pool.Program {
 	own := pool.Program{Language: wire.LangGo}
@@ -105,25 +113,40 @@ func (t *programs) drop(job ids.JobID) {
 	delete(t.byJob, job)
 }
 
+// update changes what is known of a job's workers; a job that is over has none.
+func (t *programs) update(job ids.JobID, change func(*program)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p, ok := t.byJob[job]
+	change(&p)
+	if ok {
+		t.byJob[job] = p
+	} else {
+		p.close()
+	}
+}
+
 // executable is what a job's workers of a language run: what its driver said; else the driver's program, by a
-// descriptor of the caller's; or this program where the driver is in this process.
+// descriptor of the caller's; or this program where the driver is in this process. On another node a Go program is always one by a descriptor.
 func (t *programs) executable(job ids.JobID, language string) (proc.Program, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock() // a driver that comes back brings another descriptor, and this one is closed
 	p := t.byJob[job]
-	env := p.environ
-	if p.local {
-		env = os.Environ()
-	}
+	env := p.environment()
+	out := proc.Program{Args: p.args, Env: env}
 	if said := p.of(language); said != nil {
-		return proc.Program{Exe: said.Args[0], Args: said.Args[1:], Env: env, Template: said.Template}, nil
+		out.Exe, out.Args, out.Template = said.Args[0], said.Args[1:], said.Template
 	}
-	if p.exe == nil {
-		return proc.Program{Env: env}, nil
+	if language == wire.LangPython && p.modules != "" {
+		out.Env = append(slices.Clone(env), wire.EnvModules+"="+p.modules)
+	}
+	if p.exe == nil || language != wire.LangGo {
+		return out, nil
 	}
 	fd, err := unix.FcntlInt(p.exe.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return proc.Program{}, err
 	}
-	return proc.Program{File: os.NewFile(uintptr(fd), p.exe.Name()), Args: p.args, Env: env}, nil
+	out.File = os.NewFile(uintptr(fd), p.exe.Name())
+	return out, nil
 }

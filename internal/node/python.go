@@ -31,9 +31,10 @@ const EnvPython = "MOBULA_PYTHON"
 const probeTimeout = 30 * time.Second
 
 // begin is what a template of ours runs; probe asks an interpreter what it is. The working directory is on
-// their path, as for every `python -c`.
+// their path, as for every `python -c`. On another node begin finds copies of the driver's directories, by wire.EnvModules.
 const (
-	begin = "import sys,json;c=json.loads(sys.argv[1]);sys.path[:0]=c['path'];from mobula._template import main;main(c)"
+	begin = "import os,sys,json;c=json.loads(sys.argv[1]);at=json.loads(os.environ.pop('" + wire.EnvModules + "','{}'));" +
+		"sys.path[:0]=[at.get(p,p) for p in c['path']+[c['cwd']]];from mobula._template import main;main(c)"
 	probe = `import importlib.util, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 said = {"executable": sys.executable, "version": "%d.%d" % sys.version_info[:2], "numpy": importlib.util.find_spec("numpy") is not None}
@@ -71,7 +72,10 @@ func (p Python) Program(ctx context.Context) (*wire.Program, error) {
 	if err != nil {
 		return nil, errs.New(errs.CodeInvalid, "Python workers: %v", err)
 	}
-	return &wire.Program{Language: wire.LangPython, Version: about.Version, Args: []string{about.Executable, "-c", begin, string(config)}, Single: true, Template: true}, nil
+	return &wire.Program{
+		Language: wire.LangPython, Version: about.Version, Args: []string{about.Executable, "-c", begin, string(config)}, Single: true, Template: true,
+		Roots: append(path, cwd),
+	}, nil
 }
 
 // aboutPython is what an interpreter says of itself.

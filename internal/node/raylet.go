@@ -13,7 +13,9 @@ import (
 	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
+	"mobula/internal/trust"
 	"mobula/raylet"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
@@ -26,6 +28,9 @@ import (
 func (r *rayletShell) open() (err error) {
 	if r.sup, err = actors.Supervisor(r.sys, "raylet", "raylet", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
 		return err
+	}
+	if r.cfg.Wires != nil && r.cfg.Wires.Role == trust.Driver {
+		return nil // such a node may have none
 	}
 	return raylet.CheckResources(r.cfg.resources())
 }
@@ -70,6 +75,7 @@ func (c Config) resources() []wire.Resource {
 func (r *rayletShell) build(start actors.Start) (actors.Core[raylet.Event, raylet.Effect], []raylet.Event, error) {
 	cfg := raylet.Config{
 		Resources:  r.cfg.resources(),
+		Labels:     r.cfg.labels(r.numbers.Row().Home),
 		FirstLease: r.numbers.lastLease(start.Restart),
 		Epoch:      r.numbers.newEpoch(),
 		Pool:       pool.Config{CPUs: int(max(1, r.cfg.CPUs)), StartTime: r.cfg.StartTimeout, NewToken: newToken, FirstWorker: ids.WorkerID(r.numbers.Last(home.Workers))},
@@ -79,7 +85,10 @@ func (r *rayletShell) build(start actors.Start) (actors.Core[raylet.Event, rayle
 		cfg.Live = r.procs.Live()
 	}
 	core, first, err := raylet.New(cfg)
-	return core, first, err
+	if err != nil || r.links.alone() {
+		return core, first, err
+	}
+	return waking{core, r.chooser.wake}, first, nil
 }
 
 func (r *rayletShell) do(self *actors.Ref[raylet.Event], e raylet.Effect) {
@@ -88,7 +97,7 @@ func (r *rayletShell) do(self *actors.Ref[raylet.Event], e raylet.Effect) {
 		if g, ok := e.Msg.(sched.Granted); ok {
 			r.numbers.granted(g.Lease)
 		}
-		r.owners.post(e.Job, owner.FromSched{Msg: e.Msg})
+		r.toOwner(e)
 	case raylet.SendDrain:
 		r.procs.Draining(e.Worker) // the next core must not use it
 		r.sessions.send(e.Client, &wire.Drain{})
@@ -108,9 +117,27 @@ func (r *rayletShell) do(self *actors.Ref[raylet.Event], e raylet.Effect) {
 			r.procs.Kill(e.Worker)
 		}
 	case raylet.Terminate:
-		r.procs.Terminate(e.Worker)
+		if !r.closing.Load() { // else the node has said goodbye, and the end of its job must not cut short how it closes its actors
+			r.procs.Terminate(e.Worker)
+		}
 	default:
 		panic(errs.New(errs.CodeInvalid, "the raylet asks for a %T, which nobody does", e)) // a fault of the program
+	}
+}
+
+// toOwner passes on what the scheduler says to a job's owner; in a cluster by way of who chooses the node, if the owner is here. What it says of a job
+// of another node that was opened again meanwhile is for nobody.
+func (r *rayletShell) toOwner(e raylet.ToOwner) {
+	m := owner.FromSched{Msg: e.Msg}
+	switch self := r.numbers.Row().Home; {
+	case r.links.alone():
+		r.owners.post(e.Job, m)
+	case e.Job.Home() == self:
+		r.chooser.deliver(cluster.FromScheduler{Node: self, Job: e.Job, Msg: e.Msg})
+	default:
+		if a := r.links.agent(e.Job); a != nil && a.opening == e.Opening {
+			a.post(m)
+		}
 	}
 }
 
@@ -134,7 +161,7 @@ func (r *rayletShell) startLauncher() (err error) {
 		Program: r.programs.executable,
 		Socket:  r.Address(),
 		Node:    r.identity, Log: r.cfg.Logger,
-		Mirror: r.cfg.WorkerOutput,
+		Mirror: r.cfg.WorkerOutput, MirrorOf: r.links.mirrorOf,
 		LogDir: filepath.Join(r.dir, "logs"),
 		Post:   func(ev pool.Event) { r.ref.Deliver(ev) },
 		Chaos:  r.faults.address(),
@@ -150,5 +177,13 @@ func (r *rayletShell) closeProcesses(ctx context.Context) error {
 	leave, cancel := context.WithTimeout(ctx, r.cfg.CloseTimeout*3/4)
 	r.procs.Leave(leave)
 	cancel()
+	return r.killProcesses(ctx)
+}
+
+// killProcesses kills the workers that are left.
+func (r *rayletShell) killProcesses(ctx context.Context) error {
+	if r.procs == nil {
+		return nil
+	}
 	return r.procs.Close(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
 	"mobula/internal/state"
+	"mobula/raylet/internode"
 	"mobula/wire"
 )
 
@@ -23,46 +24,92 @@ const (
 	coldTimeout    = time.Minute
 )
 
-// handlers answer cold requests: a body in, a reply out, both CBOR.
-var handlers = map[string]func(*requests, context.Context, []byte) (any, error){
+// handler answers a cold request: a body in, a reply out, both CBOR.
+type handler func(*requests, context.Context, []byte) (any, error)
+
+// handlers are those of clients.
+var handlers = map[string]handler{
 	state.MethodPing:       handle((*requests).ping),
 	state.MethodStop:       handle((*requests).stopNode),
 	state.MethodMetrics:    handle((*requests).metricsText),
-	state.MethodStatus:     look((*inspect.Inspector).Status),
-	state.MethodTasks:      look((*inspect.Inspector).Tasks),
-	state.MethodActors:     look((*inspect.Inspector).Actors),
-	state.MethodObjects:    look((*inspect.Inspector).Objects),
-	state.MethodWorkers:    look((*inspect.Inspector).Workers),
-	state.MethodGraphs:     look((*inspect.Inspector).Graphs),
-	state.MethodJobs:       look((*inspect.Inspector).Jobs),
-	state.MethodNodes:      look((*inspect.Inspector).Nodes),
-	state.MethodComponents: look((*inspect.Inspector).Components),
-	state.MethodMemory:     look((*inspect.Inspector).Memory),
+	state.MethodStatus:     handle((*requests).status),
+	state.MethodTasks:      list(state.MethodTasks, state.TaskRows, (*inspect.Inspector).Tasks),
+	state.MethodActors:     list(state.MethodActors, state.ActorRows, (*inspect.Inspector).Actors),
+	state.MethodObjects:    list(state.MethodObjects, state.ObjectRows, (*inspect.Inspector).Objects),
+	state.MethodWorkers:    list(state.MethodWorkers, state.WorkerRows, (*inspect.Inspector).Workers),
+	state.MethodGraphs:     list(state.MethodGraphs, state.GraphRows, (*inspect.Inspector).Graphs),
+	state.MethodJobs:       list(state.MethodJobs, state.JobRows, (*inspect.Inspector).Jobs),
+	state.MethodNodes:      listHere((*inspect.Inspector).Nodes),
+	state.MethodComponents: list(state.MethodComponents, state.ComponentRows, (*inspect.Inspector).Components),
+	state.MethodMemory:     handle((*requests).memory),
 	state.MethodUsage:      look((*inspect.Inspector).Usage),
-	state.MethodExplain:    look((*inspect.Inspector).Explain),
-	state.MethodTimeline:   look((*inspect.Inspector).Timeline),
-	state.MethodLogs:       look((*inspect.Inspector).Logs),
-	state.MethodCancel:     look((*inspect.Inspector).Cancel),
-	state.MethodKill:       look((*inspect.Inspector).Kill),
+	state.MethodExplain:    handle((*requests).explain),
+	state.MethodTimeline:   handle((*requests).timeline),
+	state.MethodLogs:       handle((*requests).logs),
+	state.MethodCancel:     handle((*requests).cancel),
+	state.MethodKill:       handle((*requests).kill),
 	state.MethodActorGet:   handle((*requests).actorGet),
-	state.MethodSpans: handle(func(r *requests, ctx context.Context, in state.SpansRequest) (state.SpansReply, error) {
-		return r.obs.TakeSpans(ctx, in)
-	}),
+
+	state.MethodTokenMake:   wiredTo((*wired).makeToken),
+	state.MethodTokenList:   wiredTo((*wired).listTokens),
+	state.MethodTokenRevoke: wiredTo((*wired).revokeToken),
+
+	state.MethodSecurityCheck: handle((*requests).security),
+	state.MethodRevoke:        wiredTo((*wired).revoke),
+	state.MethodRotate:        wiredTo((*wired).rotateKey),
+
+	state.MethodSpans: handle((*requests).spans),
 	state.MethodSecede: handle(func(r *requests, ctx context.Context, in state.SecedeRequest) (empty, error) {
 		return r.graphs.secede(ctx, in)
 	}),
+	state.MethodFetch: handle(func(r *requests, ctx context.Context, in state.FunctionRequest) (empty, error) {
+		return r.blobs.getFunction(ctx, in)
+	}),
+	state.MethodOffer: handle(func(r *requests, ctx context.Context, in state.FunctionRequest) (empty, error) {
+		return r.blobs.putFunction(ctx, in)
+	}),
+}
+
+// answers are the handlers of questions of other nodes. They change nothing, but for the spans that are exported and what is to be ended, and ask no third
+// node.
+var answers = map[string]handler{
+	state.MethodStatus:     look((*inspect.Inspector).Status),
+	state.MethodTasks:      placed((*inspect.Inspector).Tasks),
+	state.MethodActors:     placed((*inspect.Inspector).Actors),
+	state.MethodObjects:    placed((*inspect.Inspector).Objects),
+	state.MethodWorkers:    placed((*inspect.Inspector).Workers),
+	state.MethodGraphs:     placed((*inspect.Inspector).Graphs),
+	state.MethodJobs:       placed((*inspect.Inspector).Jobs),
+	state.MethodComponents: placed((*inspect.Inspector).Components),
+	state.MethodMemory: handle(func(r *requests, ctx context.Context, q state.Query) (nodeMemory, error) {
+		return placedMemory(ctx, r.inspect, q)
+	}),
+	state.MethodExplain: look((*inspect.Inspector).Explain),
+	state.MethodLogs:    look((*inspect.Inspector).Logs),
+	state.MethodSpans:   handle((*requests).spans),
+	state.MethodCancel:  look((*inspect.Inspector).Cancel),
+	state.MethodKill:    look((*inspect.Inspector).Kill),
+	methodRecording:     look((*inspect.Inspector).Record),
+	methodClass:         look((*inspect.Inspector).Class),
+
+	state.MethodSecurityCheck: handle((*requests).securityHere),
 }
 
 // empty is the body of a request that says nothing.
 type empty = inspect.Empty
 
 // look makes a handler of what inspection answers.
-func look[In, Out any](f func(*inspect.Inspector, context.Context, In) (Out, error)) func(*requests, context.Context, []byte) (any, error) {
+func look[In, Out any](f func(*inspect.Inspector, context.Context, In) (Out, error)) handler {
 	return handle(func(r *requests, ctx context.Context, in In) (Out, error) { return f(r.inspect, ctx, in) })
 }
 
+// wiredTo makes a handler of what the node does as one of its cluster.
+func wiredTo[In, Out any](f func(*wired, context.Context, In) (Out, error)) func(*requests, context.Context, []byte) (any, error) {
+	return handle(func(r *requests, ctx context.Context, in In) (Out, error) { return f(r.wired, ctx, in) })
+}
+
 // handle makes a handler of a method with typed request and reply.
-func handle[In, Out any](f func(*requests, context.Context, In) (Out, error)) func(*requests, context.Context, []byte) (any, error) {
+func handle[In, Out any](f func(*requests, context.Context, In) (Out, error)) handler {
 	return func(r *requests, ctx context.Context, body []byte) (any, error) {
 		var in In
 		if len(body) > 0 {
@@ -92,7 +139,7 @@ func (r *requests) cold(s *session, m *wire.Request) {
 		return
 	}
 	r.work.Go(func() {
-		out, err := r.answer(m)
+		out, err := r.answer(s, m)
 		s.cold.Add(-1)
 		reply(s, m, out, err)
 		if m.Method == state.MethodStop && err == nil {
@@ -106,39 +153,53 @@ func reply(s *session, m *wire.Request, body []byte, err error) {
 	s.Flush()
 }
 
-// answer runs a request's handler when its turn has come. A handler that panics fails its
-// request and nothing else.
-func (r *requests) answer(m *wire.Request) (body []byte, err error) {
+// answer answers a client's request. What a worker of another node's job has traced is that job's: one node exports a trace, by one clock.
+func (r *requests) answer(s *session, m *wire.Request) ([]byte, error) {
+	h := handlers[m.Method]
+	if home := s.job.Home(); m.Method == state.MethodSpans && s.job != 0 && home != r.numbers.Row().Home {
+		h = handle(func(r *requests, ctx context.Context, in state.SpansRequest) (state.SpansReply, error) {
+			return r.spansOf(ctx, home, in)
+		})
+	}
+	return r.run(h, r.running, m.Method, m.Body)
+}
+
+// answerNode answers another node's question. It waits for no client's request: those may wait for other nodes.
+func (r *requests) answerNode(m *internode.Ask) ([]byte, error) {
+	return r.run(answers[m.Method], r.questions.answering, m.Method, m.Body)
+}
+
+// run runs a handler when its turn has come. One that panics fails its request and nothing else.
+func (r *requests) run(h handler, running chan struct{}, method string, in []byte) (body []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = errs.New(errs.CodePanic, "%s: the node's handler panicked: %v", m.Method, p)
-			r.cfg.Logger.Error("a request's handler panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
+			err = errs.New(errs.CodePanic, "%s: the node's handler panicked: %v", method, p)
+			r.cfg.Logger.Error("a request's handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	h := handlers[m.Method]
 	if h == nil {
-		return nil, errs.New(errs.CodeNotFound, "node %s knows no request %q", r.cfg.Name, m.Method)
+		return nil, errs.New(errs.CodeNotFound, "node %s knows no request %q", r.cfg.Name, method)
 	}
 	ctx, cancel := context.WithTimeout(r.life, coldTimeout)
 	defer cancel()
 	select {
-	case r.running <- struct{}{}:
-		defer func() { <-r.running }()
+	case running <- struct{}{}:
+		defer func() { <-running }()
 	case <-ctx.Done():
-		return nil, r.late(ctx, m.Method)
+		return nil, r.late(ctx, method)
 	}
-	out, err := h(r, ctx, m.Body)
+	out, err := h(r, ctx, in)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, r.late(ctx, m.Method)
+			return nil, r.late(ctx, method)
 		}
 		return nil, err
 	}
 	if body, err = cbor.Marshal(out); err != nil {
-		return nil, fmt.Errorf("%s: the reply: %w", m.Method, err)
+		return nil, fmt.Errorf("%s: the reply: %w", method, err)
 	}
-	if len(body) > wire.MaxFrame/2 {
-		return nil, errs.New(errs.CodeInvalid, "%s: the reply has %d bytes, at most %d can be sent; ask for fewer rows", m.Method, len(body), wire.MaxFrame/2)
+	if len(body) > mostAnswer {
+		return nil, errs.New(errs.CodeInvalid, "%s: the reply has %d bytes, at most %d can be sent; ask for fewer rows", method, len(body), mostAnswer)
 	}
 	return body, nil
 }
@@ -149,6 +210,10 @@ func (r *requests) late(ctx context.Context, method string) error {
 		return errs.New(errs.CodeShutdown, "node %s is stopping", r.cfg.Name)
 	}
 	return errs.New(errs.CodeDeadline, "%s: not answered in %v: the node is busy: %v", method, coldTimeout, context.Cause(ctx))
+}
+
+func (r *requests) spans(ctx context.Context, in state.SpansRequest) (state.SpansReply, error) {
+	return r.obs.TakeSpans(ctx, in)
 }
 
 func (r *requests) ping(context.Context, empty) (state.Pong, error) {

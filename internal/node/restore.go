@@ -20,7 +20,7 @@ func (j *jobShell) newJob(here bool) (ids.JobID, error) {
 		return 0, err
 	}
 	job := ids.JobID(number)
-	o, err := j.owners.start(job)
+	o, err := j.owners.start(job, false)
 	if err != nil {
 		return 0, err
 	}
@@ -35,7 +35,7 @@ func (j *jobShell) restore() error {
 		_, _, err := j.files.Read(job)
 		var o *ownerActor
 		if err == nil {
-			o, err = j.owners.start(job)
+			o, err = j.owners.start(job, true)
 		}
 		if err != nil && jobfile.IsDamage(err) {
 			if err = j.setAside(job, err); err == nil {

@@ -104,6 +104,9 @@ func (r *router) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 	switch to, job := route.Of(s.job, s, m); to {
 	case route.Owner:
 		if err := r.numbers.Answers(job); err != nil {
+			if a := r.links.agent(job); a != nil { // what the message has of other jobs is the owner's concern
+				return a.send(ctx, s.id, []wire.Msg{m})
+			}
 			return err
 		}
 		return r.sendAcross(ctx, s, job, m)
@@ -123,13 +126,16 @@ func (r *router) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 // answer is what somebody waits for. Of more the owner makes a batch with those that follow.
 const few = 4
 
-// sendOwner gives a client's messages to the owner of a job of this home. One that is not there has ended: the driver is told so, and nobody else waits for
-// an answer any more.
+// sendOwner gives a client's messages to the owner of a job, here or on the job's home. One that is in neither place has ended: the driver is told so, and
+// nobody else waits for an answer any more.
 func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
-	o := r.owners.get(job)
-	switch {
-	case o != nil:
+	if o := r.owners.get(job); o != nil {
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
+	}
+	if a := r.links.agent(job); a != nil {
+		return a.send(ctx, s.id, msgs)
+	}
+	switch {
 	case s.role == wire.RoleTool:
 		return errs.New(errs.CodeProtocol, "client %v has no job: it may send requests, not a %v", s.id, msgs[0].Kind())
 	case s.role == wire.RoleDriver && s.job == job:

@@ -51,6 +51,9 @@ func (s *session) local() bool {
 	return ok
 }
 
+// passesOn tells whether messages between the client and the owner of a job of another node are not read on their way.
+func (s *session) passesOn() bool { return !s.local() && s.faults == nil }
+
 // client is what the core of jobs is told of it.
 func (s *session) client() jobs.Client {
 	s.mu.Lock()

@@ -18,7 +18,10 @@ import (
 	"mobula/objectstore/segment"
 	storeshell "mobula/objectstore/shell"
 	spillshell "mobula/objectstore/spill/shell"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
+	"mobula/remote/transfer"
+	transfershell "mobula/remote/transfer/shell"
 	"mobula/wire"
 )
 
@@ -26,6 +29,13 @@ func (st *storeShell) deliver(ev objectstore.Event) { st.actor.Deliver(ev) }
 
 // segment is a job's file of shared memory.
 func (st *storeShell) segment(job ids.JobID) (*segment.Segment, error) { return st.shm.Segment(job) }
+
+// segmentFor is the file of a client's job. It stays as long as the client, which was let in before.
+func (st *storeShell) segmentFor(s *session) (*segment.Segment, error) {
+	ctx, cancel := context.WithTimeout(st.life, admitTimeout)
+	defer cancel()
+	return st.actor.Segment(ctx, s.job)
+}
 
 // start adds object store and spillers to the tree. A kept node's segments are named
 // files, which the next life finds.
@@ -53,10 +63,15 @@ func (st *storeShell) start() error {
 	cfg := objectstore.DefaultConfig(st.cfg.StoreBytes)
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = st.cfg.SpillThreshold, st.cfg.ArgsFraction, st.cfg.DiskBudget
 	cfg.Patience = st.cfg.StorePatience
+	peers, err := st.openTransfer(sup)
+	if err != nil {
+		return err
+	}
 	st.actor, err = storeshell.Open(sup, storeshell.Options{
 		Config: cfg, Memory: st.shm, Spiller: st.obs.Seen(st.faults.failing(st.spiller)),
 		ToClient: st.toClient,
 		ToOwner:  st.toOwner,
+		Peers:    peers,
 		Logger:   st.cfg.Logger,
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
@@ -64,6 +79,34 @@ func (st *storeShell) start() error {
 		return err
 	}
 	return st.awaitOldClients()
+}
+
+// load is how much of the store's memory is taken.
+func (st *storeShell) load() (_ cluster.Store, known bool) {
+	ctx, cancel := context.WithTimeout(st.life, reportEvery)
+	defer cancel()
+	s, err := st.actor.Stats(ctx)
+	return cluster.Store{Limit: s.Limit, Held: s.Held}, err == nil
+}
+
+// openTransfer lets objects move between this node and others, and gives it as the stores of others; nil: there are none.
+func (st *storeShell) openTransfer(sup actors.Sup) (storeshell.Peers, error) {
+	if st.links.alone() {
+		return nil, nil
+	}
+	var err error
+	st.objects, err = transfershell.Open(sup, transfershell.Options{
+		Config: st.transferConfig(), Transport: st.cfg.Cluster.Objects, Store: st.deliver, Logger: st.cfg.Logger,
+		Policy: actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+	})
+	return st.objects, err
+}
+
+// transferConfig has the numbers of this life's fetches differ from those of every other.
+func (st *storeShell) transferConfig() transfer.Config {
+	cfg := transfer.DefaultConfig(st.numbers.Row().Home)
+	cfg.First = st.numbers.Epoch() << epochShift
+	return cfg
 }
 
 // sizeLeft takes the size that the store has, if what is in it keeps it from the one asked for, and tells of what was lost.
@@ -154,9 +197,10 @@ func (st *storeShell) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 // toOwner tells a job's owner what the store has to say. The store is there before the owners of the jobs that an earlier life of the node has
 // left: what it has found of those waits for them.
 func (st *storeShell) toOwner(job ids.JobID, m objectstore.OwnerMsg) {
-	if o := st.owners.get(job); o != nil {
-		o.ref.Deliver(owner.FromStore{Msg: m})
-	} else if inv, ok := m.(objectstore.Inventory); ok {
+	if st.owners.post(job, owner.FromStore{Node: st.numbers.Row().Home, Msg: m}) {
+		return
+	}
+	if inv, ok := m.(objectstore.Inventory); ok {
 		st.jobs.inventory(inv)
 	}
 }

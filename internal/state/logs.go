@@ -6,6 +6,7 @@ package state
 type LogsRequest struct {
 	ID    string `json:"id,omitempty"`
 	Bytes int64  `json:"bytes,omitempty"` // of each stream, at most; 0: DefaultLogBytes
+	Node  string `json:"node,omitempty"`  // as in Query
 }
 
 // The bounds of a LogsRequest's Bytes.
@@ -28,4 +29,6 @@ type LogStream struct {
 	Changed int64  `json:"changed"`
 	Omitted int64  `json:"omitted,omitempty"` // bytes before Text that were left out, or not searched
 	Text    string `json:"text,omitempty"`
+	Node    string `json:"node,omitempty"`  // where Path is; empty: the node that was asked is alone
+	Error   string `json:"error,omitempty"` // why the node's logs are missing: all else but Node is empty
 }

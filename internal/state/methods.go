@@ -3,7 +3,7 @@ package state
 // The requests. The comment gives the shapes of body and reply.
 const (
 	MethodPing       = "node.ping"       // nothing; Pong
-	MethodStatus     = "node.status"     // nothing; Status
+	MethodStatus     = "node.status"     // StatusRequest; Status
 	MethodStop       = "node.stop"       // StopRequest; Stopping, before the node ends
 	MethodMetrics    = "node.metrics"    // nothing; Text in Prometheus' format
 	MethodTasks      = "list.tasks"      // Query; Page[Task]
@@ -22,6 +22,8 @@ const (
 	MethodLogs       = "logs"            // LogsRequest; Logs
 	MethodSpans      = "trace.spans"     // SpansRequest; SpansReply
 	MethodSecede     = "task.secede"     // SecedeRequest; nothing
+	MethodFetch      = "function.fetch"  // FunctionRequest; nothing, once the function is in the job's directory here
+	MethodOffer      = "function.offer"  // FunctionRequest; nothing, once the job's home has the function
 	MethodCancel     = "task.cancel"     // CancelRequest; Cancelling
 	MethodKill       = "actor.kill"      // KillRequest; Killed
 )
@@ -42,6 +44,11 @@ type Usage struct {
 	Backed    uint64 `json:"backed"`    // of the segment, with memory behind it
 	Held      uint64 `json:"held"`      // of the segment, allocated to objects
 	Spilled   uint64 `json:"spilled"`   // in spill storage
+}
+
+// StatusRequest asks for the status of a node.
+type StatusRequest struct {
+	Node string `json:"node,omitempty"` // its name or home; empty: the node that is asked
 }
 
 // StopRequest asks the node to end.
@@ -65,6 +72,7 @@ type Text struct {
 type TimelineRequest struct {
 	Job    string `json:"job,omitempty"`   // empty: of all
 	Since  int64  `json:"since,omitempty"` // Unix ns; 0: all that the node remembers
+	Node   string `json:"node,omitempty"`  // as in Query
 	Token  string `json:"token,omitempty"`
 	Offset int64  `json:"offset,omitempty"`
 }
@@ -74,6 +82,8 @@ type TimelinePart struct {
 	Token string `json:"token"`
 	Body  []byte `json:"body"`
 	Next  int64  `json:"next,omitempty"` // where the rest begins; 0: this is the last part
+
+	Unreachable []Unreachable `json:"unreachable,omitempty"` // with the first part: nodes whose events are missing
 }
 
 // ExplainRequest names a task or an object.
@@ -119,6 +129,12 @@ type SecedeRequest struct {
 	Task   []byte `json:"task"`
 	Parent []byte `json:"parent"`
 	Back   bool   `json:"back,omitempty"`
+}
+
+// FunctionRequest is about a function of a job that a Python process has pickled, on another node than the job's home.
+type FunctionRequest struct {
+	Job  uint64 `json:"job"`
+	Hash []byte `json:"hash"` // SHA-256 of the pickle
 }
 
 // ActorRequest asks for a named actor.

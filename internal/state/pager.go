@@ -59,16 +59,16 @@ func (p *Pager[R]) Rows() (rows []R, total int, more bool) {
 }
 
 // Select makes a page of a complete list of rows. key is a row's order and its cursor.
-func Select[T any](q Query, rows []T, key func(*T) string) Page[T] {
+func Select[T any](q Query, rows []T, key func(*T) string) List[T] {
 	return choose(q, rows, key, strings.Compare)
 }
 
 // SelectLast is Select with the row of the largest key first.
-func SelectLast[T any](q Query, rows []T, key func(*T) string) Page[T] {
+func SelectLast[T any](q Query, rows []T, key func(*T) string) List[T] {
 	return choose(q, rows, key, func(a, b string) int { return strings.Compare(b, a) })
 }
 
-func choose[T any](q Query, rows []T, key func(*T) string, order func(a, b string) int) Page[T] {
+func choose[T any](q Query, rows []T, key func(*T) string, order func(a, b string) int) List[T] {
 	var kept []T
 	for i := range rows {
 		if Pass(&rows[i], q.Filters) {
@@ -82,10 +82,39 @@ func choose[T any](q Query, rows []T, key func(*T) string, order func(a, b strin
 			continue
 		}
 		if len(p.Rows) == q.Limit {
-			p.Truncated, p.Next = true, key(&p.Rows[len(p.Rows)-1])
+			p.Truncated = true
 			break
 		}
 		p.Rows = append(p.Rows, kept[i])
 	}
-	return p
+	return NewList(p, func(i int) string { return key(&p.Rows[i]) })
+}
+
+// List is a page as the node makes it that has the rows.
+type List[T any] struct {
+	Page[T]
+	place func(row int) string
+}
+
+// NewList makes a List of a page without Next; place gives the cursor behind a row of it.
+func NewList[T any](p Page[T], place func(row int) string) List[T] {
+	if p.Truncated {
+		p.Next = place(len(p.Rows) - 1)
+	}
+	return List[T]{p, place}
+}
+
+// Placed is the page, with the cursor behind each row, for the node that joins it with those of others.
+func (l List[T]) Placed() Placed[T] {
+	out := Placed[T]{Page: l.Page, Places: make([]string, len(l.Rows))}
+	for i := range l.Rows {
+		out.Places[i] = l.place(i)
+	}
+	return out
+}
+
+// Placed is a page that can be joined with those of other nodes.
+type Placed[T any] struct {
+	Page   Page[T]  `json:"page"`
+	Places []string `json:"places"`
 }

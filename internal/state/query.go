@@ -21,6 +21,7 @@ type Query struct {
 	Filters []Filter `json:"filters,omitempty"` // a row must pass all
 	Limit   int      `json:"limit,omitempty"`   // 0: DefaultLimit
 	Cursor  string   `json:"cursor,omitempty"`  // Page.Next of the page before
+	Node    string   `json:"node,omitempty"`    // the name or home of the one node to ask; empty: all of the cluster
 }
 
 // Filter compares a field of a row with a text.
@@ -56,6 +57,17 @@ type Page[T any] struct {
 	Total     int    `json:"total"`          // rows that match, on all pages
 	Truncated bool   `json:"truncated"`      // there are rows after these
 	Next      string `json:"next,omitempty"` // cursor for them
+
+	Unreachable []Unreachable `json:"unreachable,omitempty"` // nodes whose rows are missing
+}
+
+// Missing are the nodes whose rows are missing.
+func (p *Page[T]) Missing() []Unreachable { return p.Unreachable }
+
+// Unreachable is a node that has not answered: what it has is missing in what it is named beside.
+type Unreachable struct {
+	Node string `json:"node"` // its name, or its home where no name is known
+	Why  string `json:"why"`
 }
 
 // Check gives the query with its limit filled in, or what is wrong with it for rows of type T.

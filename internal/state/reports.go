@@ -12,6 +12,7 @@ type Status struct {
 	Metrics   string              `json:"metrics,omitempty"` // URL
 	Control   string              `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it failed
 	Resources map[string]Resource `json:"resources"`
+	Labels    map[string]string   `json:"labels"` // of the node
 	Leases    int                 `json:"leases"`
 	Jobs      []Job               `json:"jobs"`
 	Tasks     map[string]int      `json:"tasks"` // by state, of those that are remembered
@@ -54,6 +55,7 @@ type Job struct {
 	Failed    uint64         `json:"failed"`
 	Retried   uint64         `json:"retried"`
 	Objects   int            `json:"objects"`
+	Node      string         `json:"node,omitempty"` // its home; empty: the node that was asked is alone
 }
 
 // LostJob is a job that did not come back when the node was started again, because what was kept of it is damaged or of a newer version.
@@ -116,6 +118,17 @@ type Memory struct {
 	Store   Store        `json:"store"`
 	Inline  uint64       `json:"inline"` // bytes of values in owners' memory
 	Objects Page[Object] `json:"objects"`
+	Nodes   []NodeMemory `json:"nodes,omitempty"` // of each node, in a cluster; Store and Inline are those of the node that was asked
+}
+
+// Missing are the nodes whose part is missing.
+func (m *Memory) Missing() []Unreachable { return m.Objects.Unreachable }
+
+// NodeMemory is a node's part of Memory.
+type NodeMemory struct {
+	Node   string `json:"node"`
+	Store  Store  `json:"store"`
+	Inline uint64 `json:"inline"`
 }
 
 // Explanation says why a task is where it is, or who holds an object.
@@ -127,6 +140,8 @@ type Explanation struct {
 	Details []string `json:"details,omitempty"`
 	Task    *Task    `json:"task,omitempty"`
 	Object  *Object  `json:"object,omitempty"`
+	// TaskClass is by which number schedulers know the task and its like, of one that waits for a slot.
+	TaskClass uint64 `json:"task_class,omitempty"`
 	// Next is what it waits for in turn: the producer of an argument, and so on.
 	Next *Explanation `json:"next,omitempty"`
 }

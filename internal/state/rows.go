@@ -8,14 +8,16 @@ type Task struct {
 	Kind      string `json:"kind"` // KindTask, KindCreation or KindCall
 	State     string `json:"state"`
 	Job       string `json:"job"`
-	Attempt   uint32 `json:"attempt"`   // 1 is the first; 0: none was started
-	Submitted int64  `json:"submitted"` // Unix ns; 0: not known
-	Since     int64  `json:"since"`     // in this state, Unix ns
+	Shape     string `json:"shape,omitempty"` // what it asks of the node that runs it; empty: nothing is known of it, or it runs where its actor is
+	Attempt   uint32 `json:"attempt"`         // 1 is the first; 0: none was started
+	Submitted int64  `json:"submitted"`       // Unix ns; 0: not known
+	Since     int64  `json:"since"`           // in this state, Unix ns
 	Worker    string `json:"worker,omitempty"`
 	Actor     string `json:"actor,omitempty"`
 	Parent    string `json:"parent,omitempty"`
 	Callsite  string `json:"callsite,omitempty"` // of a sample of the tasks
 	Reason    string `json:"reason,omitempty"`   // why it failed, or runs again
+	Node      string `json:"node,omitempty"`     // where it is listed; empty: the node that was asked is alone
 }
 
 // The kinds of task.
@@ -43,6 +45,7 @@ type Actor struct {
 	Worker    string `json:"worker,omitempty"`
 	PID       int    `json:"pid,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why it is dead, or was made anew last
+	Node      string `json:"node,omitempty"`   // where it is listed; empty: the node that was asked is alone
 }
 
 // Object is one object that something refers to.
@@ -60,6 +63,7 @@ type Object struct {
 	Within   int    `json:"within"`  // live objects that contain it
 	Pins     int    `json:"pins"`
 	Error    string `json:"error,omitempty"`
+	Node     string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // Worker is one process, or the slots of an embedded node, that runs tasks.
@@ -77,6 +81,7 @@ type Worker struct {
 	Goroutines int      `json:"goroutines"`
 	RSS        uint64   `json:"rss"` // bytes, as the kernel counts
 	LeaseIDs   []uint64 `json:"lease_ids,omitempty"`
+	Node       string   `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // Graph is one task graph that runs. Its tasks are waiting, queued, processing, done or failed; the rest is not needed.
@@ -94,13 +99,14 @@ type Graph struct {
 	Bytes      uint64 `json:"bytes"`  // of results that are held
 	Peak       uint64 `json:"peak"`   // the most that they were
 	Started    int64  `json:"started"`
+	Node       string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
 // Node is one node of the cluster. The control plane's data about it is as old as Heard says.
 type Node struct {
 	ID        string             `json:"id"` // its home
 	Name      string             `json:"name"`
-	State     string             `json:"state"`   // NodeAlive or NodeSilent
+	State     string             `json:"state"`   // NodeAlive, NodeSilent or NodeDead
 	Address   string             `json:"address"` // of its socket, on its own machine
 	PID       int                `json:"pid"`
 	Version   string             `json:"version"`
@@ -108,12 +114,14 @@ type Node struct {
 	Started   int64              `json:"started"`   // Unix ns, by its own clock
 	Heard     int64              `json:"heard"`     // ns since its last heartbeat; 0: it is the node that was asked
 	Resources map[string]float64 `json:"resources"` // that tasks may ask for
+	Labels    map[string]string  `json:"labels"`    // by which tasks may choose it
 }
 
 // The states of a node. A node that stops in order is no longer in lists.
 const (
 	NodeAlive  = "ALIVE"
 	NodeSilent = "SILENT" // several heartbeats were missed: it was killed, or is cut off
+	NodeDead   = "DEAD"   // the control plane has ended its life: what ran there begins again elsewhere
 )
 
 // Component is one part of the node in its supervision tree.
@@ -129,4 +137,5 @@ type Component struct {
 	Handled     uint64 `json:"handled"`
 	Waiting     bool   `json:"waiting"` // for its restart
 	Error       string `json:"error,omitempty"`
+	Node        string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }

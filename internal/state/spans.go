@@ -9,6 +9,17 @@ type SpansRequest struct {
 	Spans []Span `json:"spans"`
 }
 
+// Shift adds a difference of clocks to all times.
+func (r *SpansRequest) Shift(by int64) {
+	for i := range r.Spans {
+		s := &r.Spans[i]
+		s.Start, s.End = s.Start+by, s.End+by
+		for k := range s.Events {
+			s.Events[k].At += by
+		}
+	}
+}
+
 // Span is a finished span. Ids are as in OpenTelemetry, times are Unix nanoseconds.
 type Span struct {
 	Trace  []byte         `json:"trace"`

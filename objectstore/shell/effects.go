@@ -62,6 +62,8 @@ func (s *Store) do(self *actors.Ref[objectstore.Event], f objectstore.Effect) {
 		s.punch(e)
 	case objectstore.DropSegment:
 		s.dropSegment(e.Place)
+	case objectstore.AllowSegment:
+		s.o.Memory.allow(e.Place)
 	case objectstore.CopyObject:
 		s.copyObject(self, e)
 	case objectstore.Import:

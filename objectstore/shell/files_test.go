@@ -173,3 +173,20 @@ func TestManyObjectsKeepTheLimit(t *testing.T) {
 	}
 	r.close(true)
 }
+
+// A job that is opened again has a file again.
+func TestAJobThatIsOpenedAgainGetsAFile(t *testing.T) {
+	mem := named(t)
+	r := newRig(t, testConfig(8*mib), spillConfig(t.TempDir()), mem)
+	defer r.close(true)
+	r.joinJob(1, 1).put(jobObject(1, 1), pattern(1, mib))
+	r.post(objectstore.DropJob{Job: 1})
+	r.post(objectstore.ClientGone{Client: 1})
+	r.filesLeft(mem.Path, 0)
+	r.post(objectstore.JobOpened{Job: 1})
+	u := r.joinJob(2, 1)
+	u.put(jobObject(1, 2), pattern(2, mib))
+	if b, err := u.get(jobObject(1, 2)); err != nil || !bytes.Equal(b, pattern(2, mib)) {
+		t.Errorf("what it has made: %d bytes, %v", len(b), err)
+	}
+}

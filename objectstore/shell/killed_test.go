@@ -92,7 +92,7 @@ func TestAKilledNodesObjectsAreThereAgain(t *testing.T) {
 	if s.Granted != mib || s.Pinned == 0 || s.Pinned != s.Sealed {
 		t.Errorf("before the old client is heard of nothing may go: %+v", s)
 	}
-	r.post(objectstore.ClientGone{Client: 7})
+	r.clientGone(7)
 	if s := r.stats(); s.Granted != 0 || s.Pinned != 0 {
 		t.Errorf("after the old client is gone: %+v", s)
 	}

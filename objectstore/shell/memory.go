@@ -174,6 +174,17 @@ func (m *Memory) drop(job ids.JobID) error {
 	return errors.Join(s.PunchAllBut(nil), s.Close(true))
 }
 
+// allow lets a job have a file again.
+func (m *Memory) allow(job ids.JobID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, of := range m.over {
+		if of == job {
+			m.over[i] = 0
+		}
+	}
+}
+
 // resize changes the length of every file, which no other process may have mapped, and of those to come.
 func (m *Memory) resize(size uint64) error {
 	m.mu.Lock()

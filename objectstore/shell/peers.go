@@ -7,15 +7,17 @@ import (
 	"mobula/actors"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
 )
 
 // Peers are the stores of other nodes, as this one uses them. Neither call blocks. Each done is called once, from any goroutine, and in
 // bounded time: a core that is built anew waits for imports under way.
 type Peers interface {
-	// Fetch reads an object of another node into dst, which nobody else touches until done. An error that wraps spill.ErrMissing or
-	// spill.ErrCorrupt says that the node has no intact copy; any other may pass.
-	Fetch(from ids.Home, id ids.ObjectID, attempt uint32, dst []byte, done func(error))
+	// Fetch reads an object into a room, which nobody else touches until done, from the first of some nodes, and from the others what that
+	// one does not send. An error that wraps spill.ErrMissing or spill.ErrCorrupt says that the first has no intact copy, one of
+	// errs.CodeSegmentUnavailable that the room could not be written; any other may pass.
+	Fetch(from []ids.Home, id ids.ObjectID, attempt uint32, dst *segment.Room, done func(error))
 	// Serve answers an objectstore.Export with the object, whose bytes do not change until done, or with the reason why there is none.
 	Serve(to ids.Home, token uint64, data []byte, err error, done func())
 }
@@ -23,8 +25,8 @@ type Peers interface {
 // alone is a node without others.
 type alone struct{}
 
-func (alone) Fetch(from ids.Home, _ ids.ObjectID, _ uint32, _ []byte, done func(error)) {
-	done(fmt.Errorf("node %d is not known here: %w", from, spill.ErrMissing))
+func (alone) Fetch(from []ids.Home, _ ids.ObjectID, _ uint32, _ *segment.Room, done func(error)) {
+	done(fmt.Errorf("node %d is not known here: %w", from[0], spill.ErrMissing))
 }
 
 func (alone) Serve(_ ids.Home, _ uint64, _ []byte, _ error, done func()) { done() }
@@ -62,18 +64,31 @@ func (s *serving) end(k serveKey) {
 
 // fetch imports an object.
 func (s *Store) fetch(self *actors.Ref[objectstore.Event], e objectstore.Import) {
-	dst, err := s.slice(e.Place, e.Extent, true)
+	dst, err := s.room(e)
 	if err != nil {
 		self.Deliver(objectstore.RestoreDone{Job: e.Job, Err: err})
 		return
 	}
 	s.copies.Add(1)
 	s.io.Add(1)
-	s.o.Peers.Fetch(e.From, e.ID, e.Attempt, dst, func(err error) {
+	s.o.Peers.Fetch(append([]ids.Home{e.From}, e.Others...), e.ID, e.Attempt, dst, func(err error) {
 		s.io.Done()
 		s.copies.Done()
 		self.Deliver(objectstore.RestoreDone{Job: e.Job, Err: err})
 	})
+}
+
+// room is where an object that is imported goes.
+func (s *Store) room(e objectstore.Import) (*segment.Room, error) {
+	b, err := s.slice(e.Place, e.Extent, true)
+	if err != nil || !e.Cold {
+		return segment.NewRoom(b), err
+	}
+	seg, err := s.o.Memory.Segment(e.Place)
+	if err != nil {
+		return nil, err
+	}
+	return seg.ColdRoom(b, e.Extent.Off), nil
 }
 
 // serve gives another node the object that it asked for.

@@ -26,7 +26,7 @@ type network struct {
 }
 
 type fetch struct {
-	dst  []byte
+	dst  *segment.Room
 	done func(error)
 }
 
@@ -36,9 +36,9 @@ type peers struct {
 	home ids.Home
 }
 
-func (p peers) Fetch(from ids.Home, id ids.ObjectID, attempt uint32, dst []byte, done func(error)) {
+func (p peers) Fetch(from []ids.Home, id ids.ObjectID, attempt uint32, dst *segment.Room, done func(error)) {
 	p.n.mu.Lock()
-	s := p.n.stores[from]
+	s := p.n.stores[from[0]]
 	p.n.token++
 	token := p.n.token
 	p.n.waits[token] = fetch{dst, done}
@@ -57,7 +57,7 @@ func (p peers) Serve(_ ids.Home, token uint64, data []byte, err error, done func
 		delete(p.n.waits, token)
 		p.n.mu.Unlock()
 		if err == nil {
-			copy(f.dst, data)
+			err = f.dst.Write(0, data)
 		} else {
 			err = fmt.Errorf("%w: %w", spill.ErrMissing, err)
 		}

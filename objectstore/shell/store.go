@@ -139,6 +139,19 @@ func (s *Store) OldClients(ctx context.Context) ([]objectstore.ClientJoined, err
 	return ask(ctx, s, func(c *objectstore.Core) []objectstore.ClientJoined { return c.OldClients() })
 }
 
+// Segment is the file of a job for a client of it, which has joined: what was decided before is done, so the file stays as long as the client.
+func (s *Store) Segment(ctx context.Context, job ids.JobID) (*segment.Segment, error) {
+	type answer struct {
+		seg *segment.Segment
+		err error
+	}
+	a, err := ask(ctx, s, func(*objectstore.Core) (a answer) {
+		a.seg, a.err = s.o.Memory.Segment(job)
+		return a
+	})
+	return a.seg, cmp.Or(err, a.err)
+}
+
 // ask runs a question on the store's goroutine.
 func ask[T any](ctx context.Context, s *Store, f func(*objectstore.Core) T) (T, error) {
 	answer := make(chan T, 1)

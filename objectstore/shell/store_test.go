@@ -45,6 +45,7 @@ type rig struct {
 	clients map[ids.ClientID]*user  // guarded by mu
 	lost    []objectstore.Lost      // guarded by mu
 	invent  []objectstore.Inventory // guarded by mu
+	left    []objectstore.Left      // guarded by mu
 	args    chan objectstore.ArgsPinned
 }
 
@@ -123,7 +124,9 @@ func (r *rig) toOwner(_ ids.JobID, m objectstore.OwnerMsg) {
 	case objectstore.Lost:
 		r.lost = append(r.lost, m)
 	case objectstore.Inventory:
-		r.invent = append(r.invent, m)
+		if r.left = append(r.left, m.Left...); len(m.Left) == 0 {
+			r.invent = append(r.invent, m)
+		}
 	case objectstore.ArgsPinned:
 		r.args <- m
 	}
@@ -189,7 +192,7 @@ func (r *rig) join(id ids.ClientID) *user {
 // joinJob joins a client of a job.
 func (r *rig) joinJob(id ids.ClientID, job ids.JobID) *user {
 	r.t.Helper()
-	seg, err := r.mem.Segment(job)
+	seg, err := r.store.Segment(context.Background(), job)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -227,14 +230,25 @@ func (u *user) create(id ids.ObjectID, size uint64, task ids.TaskID) *wire.Creat
 	}
 }
 
+// clientGone reports the end of a client, whose owner says that it had sealed nothing more.
+func (r *rig) clientGone(id ids.ClientID) {
+	r.t.Helper()
+	r.post(objectstore.ClientGone{Client: id})
+	r.stats() // the owner was asked
+	r.mu.Lock()
+	left := r.left
+	r.left = nil
+	r.mu.Unlock()
+	for _, l := range left {
+		r.post(objectstore.DropAttempt{ID: l.ID, Attempt: l.Attempt})
+	}
+}
+
 func (u *user) put(id ids.ObjectID, data []byte) {
 	u.r.t.Helper()
 	m := u.create(id, uint64(len(data)), ids.TaskID{})
 	if m.Err != nil {
 		u.r.t.Fatalf("put of %d bytes: %v", len(data), m.Err)
-	}
-	if m.Exists {
-		return
 	}
 	if err := u.mapping.Write(m.Extent, data); err != nil {
 		u.r.t.Fatal(err)
@@ -487,7 +501,7 @@ func TestAClientsDeathFreesWhatItHeld(t *testing.T) {
 	if err != nil || len(why) != 1 || why[0] != "pinned 1 times by client 2" {
 		t.Fatalf("why is it kept: %q, %v", why, err)
 	}
-	r.post(objectstore.ClientGone{Client: 2})
+	r.clientGone(2)
 	if s := r.stats(); s.Held != 0 || s.Objects != 0 || s.Grants != 0 {
 		t.Fatalf("after the client died: %+v", s)
 	}

@@ -1,7 +1,8 @@
 """Functions and actor classes: how a worker finds the code of a task.
 
 The process that defines a function pickles it with cloudpickle and writes it once to <JobDir>/functions/<sha256 hex>, before
-the first Submit that names it. The node's Welcome has JobDir. The name of a task's function (TaskOptions.func) is
+the first Submit that names it. The node's Welcome has JobDir. On another node than the job's the directory is another one: a worker that does not
+find a function there asks its node for it, and one that defines a function has its node pass it on. The name of a task's function (TaskOptions.func) is
 
     py:<module.qualname>:<sha256>            a function, or a class whose instance is to be an actor
     py:<module.qualname>.<method>:<sha256>   a method of an actor
@@ -31,9 +32,13 @@ import pickle
 import tempfile
 import threading
 from types import CodeType
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, Optional, Protocol, TypeVar
 
+import cbor2
+
+from . import _ids
 from ._value import pickler_for_functions
+from ._wire import messages as m
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
 
 # Functions of this package that only call the user's code. A cancelled task may be interrupted inside them.
@@ -46,6 +51,23 @@ def calls_user_code(f: F) -> F:
     """Marks a function as one that only calls the user's code."""
     USER_CODE_CALLERS.add(f.__code__)
     return f
+
+
+class Connected(Protocol):
+    """The connection to a node."""
+
+    welcome: m.Welcome
+
+    def request(self, method: str, body: bytes, timeout: Optional[float] = None) -> bytes: ...
+
+
+def _is_away(c: Connected) -> bool:
+    """Whether this is a worker on another node than its job's."""
+    return _ids.home(c.welcome.client) != _ids.home(c.welcome.job)
+
+
+def _ask(c: Connected, method: str, sha: str) -> None:
+    c.request(method, cbor2.dumps({"job": c.welcome.job, "hash": bytes.fromhex(sha)}))
 
 
 class Exported:
@@ -61,8 +83,9 @@ class Exported:
         self._dirs: set[str] = set()
         self._lock = threading.RLock()
 
-    def publish(self, job_dir: str) -> str:
+    def publish(self, c: Connected) -> str:
         """Writes the function to the job's directory, unless it is there, and returns its hash."""
+        job_dir = c.welcome.job_dir
         if job_dir in self._dirs:
             return self.sha
         if not job_dir:
@@ -72,12 +95,14 @@ class Exported:
                 self._data = pickler_for_functions(self.target)
                 self.sha = hashlib.sha256(self._data).hexdigest()
             write(job_dir, self.sha, self._data)
+            if _is_away(c):
+                _ask(c, "function.offer", self.sha)
             self._dirs.add(job_dir)
         return self.sha
 
-    def publish_methods(self, job_dir: str, methods: dict[str, tuple[int, str]]) -> None:
+    def publish_methods(self, c: Connected, methods: dict[str, tuple[int, str]]) -> None:
         """Writes the table of the class's methods, for processes that find the actor by name."""
-        write(job_dir, self.publish(job_dir) + _METHODS_FILE, json.dumps(methods).encode())
+        write(c.welcome.job_dir, self.publish(c) + _METHODS_FILE, json.dumps(methods).encode())
 
     def __reduce__(self) -> Any:  # a pickle has the target alone
         return Exported, (self.target,)
@@ -106,11 +131,14 @@ def write(job_dir: str, name: str, data: bytes) -> None:
 _loaded: dict[str, Any] = {}
 
 
-def load(job_dir: str, sha: str) -> Any:
+def load(c: Connected, sha: str) -> Any:
     """The function or class with a hash."""
     f = _loaded.get(sha)
     if f is None:
+        job_dir = c.welcome.job_dir
         try:
+            if _is_away(c) and not os.path.exists(os.path.join(job_dir, "functions", sha)):
+                _ask(c, "function.fetch", sha)
             with open(os.path.join(job_dir, "functions", sha), "rb") as file:
                 data = file.read()
         except OSError as x:

@@ -24,6 +24,7 @@ from .exceptions import InvalidError, MobulaError
 FUNC = "mobula:graph"
 VERSION = 1
 BLOB = 8 << 20  # bytes of payloads in one object
+Conditions = tuple[tuple[str, int, tuple[str, ...]], ...]  # on labels of nodes: key, operator and values
 _SHARE = 64  # an object of payloads is at most 1/64 of the store: a running graph has two in memory, beside its tasks' data
 
 
@@ -42,6 +43,10 @@ class Note:
     spread: bool = False
     timeout: int = 0  # ns from when the graph submits the task
     returns: int = 1
+    labels: Conditions = ()  # which nodes may run them
+    prefer: Conditions = ()  # which should
+    affinity: int = 0
+    node: int = 0  # its home, with affinity
 
     def key(self) -> tuple[Any, ...]:
         rest = dict(vars(self))
@@ -49,6 +54,18 @@ class Note:
 
     def copy(self, **changes: Any) -> Note:
         return replace(self, **changes)
+
+    def shipped(self) -> dict[str, Any]:
+        """The note as the node reads it."""
+        return {**vars(self), "resources": dict(self.resources), "labels": _shipped(self.labels), "prefer": _shipped(self.prefer)}
+
+
+def conditions(matches: Sequence[m.LabelMatch]) -> Conditions:
+    return tuple((one.key, one.op, tuple(one.values)) for one in matches)
+
+
+def _shipped(matches: Conditions) -> list[dict[str, Any]]:
+    return [{"key": key, "op": op, "values": list(values)} for key, op, values in matches]
 
 
 class Builder:
@@ -150,13 +167,13 @@ class Builder:
         """Ships the graph and starts it. References to the results of wanted are valid from now on."""
         c, tc = self._client, self._tc
         self._ship()
-        sha = self._function.publish(c.welcome.job_dir)
+        sha = self._function.publish(c)
         body = cbor2.dumps({
             "v": VERSION, "func": f"py:{self._function.name}:{sha}", "keys": self._keys, "deps": self._deps.tobytes(), "ndeps": self._counts.tobytes(),
             "parts": self._parts.tobytes() if self._several else b"", "outer": self._outer.tobytes(), "nouter": self._outer_counts.tobytes(),
             "blobs": self._blob_counts.tobytes(), "length": self._lengths.tobytes(), "meta": _value.META_BYTES,
             "groups": list(self._groups), "group": self._group_of.tobytes(), "produce": bytes(self._producers),
-            "notes": [{**vars(n), "resources": dict(n.resources)} for _, n in self._notes.values()],
+            "notes": [n.shipped() for _, n in self._notes.values()],
             "note": self._note_of.tobytes() if self._notes else b"", "order": array("i", order).tobytes() if order is not None else b"",
             "wanted": array("i", wanted).tobytes(), "saturation": float(saturation), "failures": failures, "events": events})
         refs = [h.id for h in self._blobs] + list(self._objects)

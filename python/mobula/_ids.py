@@ -14,6 +14,12 @@ TASK, OBJECT = 20, 24  # bytes of an id
 _JOB = 8  # an id begins with 8 bytes of the job; the first four take no part in the hash
 _NUMBER_BITS = 36  # bits of the number of a job, client or worker; the bits above are its home
 
+
+def home(number: int) -> int:
+    """The home of a job, client or worker: a number of the node where it is."""
+    return number >> _NUMBER_BITS
+
+
 _K0, _K1, _K2 = 0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F
 _M = (1 << 64) - 1
 _TAIL = struct.Struct("<IQ")

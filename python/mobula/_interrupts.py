@@ -35,8 +35,9 @@ class DeferredInterrupts:
         thread or inside another section."""
         if self._deferring or _signal.getsignal(SIGINT) is not default_int_handler or threading.get_ident() != threading.main_thread().ident:
             return False
+        self.pending = False  # before the handler is there: an interrupt that comes with it counts
         _signal.signal(SIGINT, self._arrived)
-        self.pending, self._deferring = False, True
+        self._deferring = True
         return True
 
     def deliver(self) -> None:

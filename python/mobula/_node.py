@@ -56,6 +56,11 @@ def socket_of(address: str) -> str:
     return address
 
 
+def is_network(address: str) -> bool:
+    """Whether an address is HOST:PORT of a cluster, and not the path of a node on this machine."""
+    return ":" in address and "/" not in address and not os.path.exists(address)
+
+
 def _gone(pid: int) -> bool:
     """Whether the kernel knows no process with this pid. Any other error, such as a denied permission, means that there may be one."""
     try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from typing import Any, Mapping, Optional
 
-from ._functions import Exported, count_returns
-from ._wire.messages import ConcurrencyGroup, Resource, TaskOptions
+from . import _labels
+from ._functions import Connected, Exported, count_returns
+from ._wire.messages import AFFINITY_HARD, AFFINITY_NONE, AFFINITY_SOFT, MAX_HOME, ConcurrencyGroup, LabelMatch, Resource, TaskOptions
 from .exceptions import InvalidError
 
-_COMMON = {"num_cpus", "num_gpus", "memory", "resources", "name", "scheduling_strategy", "isolated", "timeout"}
+_COMMON = {"num_cpus", "num_gpus", "memory", "resources", "name", "scheduling_strategy", "label_selector", "prefer_labels", "node", "soft", "isolated",
+           "timeout"}
 TASK = _COMMON | {"num_returns", "max_retries", "retry_exceptions", "_generator_backpressure_num_objects", "backpressure",
                   "_exception_retries"}
 ACTOR = _COMMON | {"max_restarts", "max_task_retries", "max_concurrency", "max_pending_calls", "escalate", "namespace", "lifetime",
@@ -110,6 +113,26 @@ def _spread(o: Mapping[str, Any]) -> bool:
     return s == "SPREAD"
 
 
+def _selector(o: Mapping[str, Any], key: str) -> list[LabelMatch]:
+    return _labels.selector(key, _dict(o, key, "conditions"))
+
+
+def _node(o: Mapping[str, Any]) -> tuple[int, int]:
+    """What a node is to the task, and its home."""
+    node, soft = o.get("node"), o.get("soft")
+    if soft is not None and not isinstance(soft, bool):
+        raise InvalidError(f"soft={soft!r}: want True or False")
+    if node is None:
+        if soft:
+            raise InvalidError("soft=True without a node: give node=..., with the id of one of mobula.nodes()")
+        return AFFINITY_NONE, 0
+    if not isinstance(node, str) or not re.fullmatch("[0-9]{1,9}", node) or int(node) > MAX_HOME:
+        raise InvalidError(f"node={node!r}: want the NodeID of one of mobula.nodes(), a number as a string")
+    if _spread(o):
+        raise InvalidError("scheduling_strategy=\"SPREAD\" takes one node after the other, node=... names one: give one of them")
+    return AFFINITY_SOFT if soft else AFFINITY_HARD, int(node)
+
+
 def _backpressure(o: Mapping[str, Any]) -> int:
     key = "backpressure" if o.get("backpressure") is not None else "_generator_backpressure_num_objects"
     return max(0, _whole(o, key, 0, -1))
@@ -133,17 +156,19 @@ def _retry_exceptions(o: Mapping[str, Any]) -> bool:
     raise InvalidError(f"retry_exceptions={given!r}: want True, for any exception of the task's own, False, or a list of exceptions' types")
 
 
-def retry_only(o: Mapping[str, Any], job_dir: str) -> str:
+def retry_only(o: Mapping[str, Any], c: Connected) -> str:
     """Publishes the list of exception types in retry_exceptions and returns its hash; empty: any exception is retried."""
     given = o.get("retry_exceptions")
-    return Exported(tuple(given)).publish(job_dir) if isinstance(given, (list, tuple)) and given else ""
+    return Exported(tuple(given)).publish(c) if isinstance(given, (list, tuple)) and given else ""
 
 
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
     """The options of a task."""
     timeout(o)
+    affinity, node = _node(o)
     return TaskOptions(
-        func=func, num_returns=_returns(o), resources=_resources(o, False), max_retries=_whole(o, "max_retries", 3, -1),
+        func=func, num_returns=_returns(o), resources=_resources(o, False), labels=_selector(o, "label_selector"),
+        prefer_labels=_selector(o, "prefer_labels"), affinity=affinity, node=node, max_retries=_whole(o, "max_retries", 3, -1),
         retry_exceptions=_retry_exceptions(o), exception_retries=_whole(o, "_exception_retries", 0, -1), isolate=bool(o.get("isolated")),
         backpressure=_backpressure(o), spread=_spread(o), label=_label(func, o), max_concurrency=1, max_pending_calls=-1)
 
@@ -160,10 +185,12 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
         raise InvalidError("a detached actor needs a name to be found by")
     if o.get("get_if_exists") and not name:
         raise InvalidError("get_if_exists needs a name to look for")
+    affinity, node = _node(o)
     groups = [ConcurrencyGroup(k, _whole({f"concurrency_groups[{k!r}]": n}, f"concurrency_groups[{k!r}]", 1, 1))
               for k, n in _dict(o, "concurrency_groups", "numbers of calls at once").items()]
     return TaskOptions(
-        func=func, num_returns=1, resources=_resources(o, True), max_retries=3, isolate=bool(o.get("isolated")),
+        func=func, num_returns=1, resources=_resources(o, True), labels=_selector(o, "label_selector"),
+        prefer_labels=_selector(o, "prefer_labels"), affinity=affinity, node=node, max_retries=3, isolate=bool(o.get("isolated")),
         spread=_spread(o), label=func.split(":")[1] if func.count(":") == 2 else "",
         max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
         max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups,

@@ -311,8 +311,12 @@ class ObjectRefGenerator(Generic[T_co]):
             del x  # its traceback has this frame: a cycle
 
     def _end(self) -> None:
+        """Reads no further, and tells the owner, which keeps the stream until then."""
         self._over = True
-        self._client.streams.read.discard(self._task)
+        c = self._client
+        c.streams.read.discard(self._task)
+        if c.dead is None:
+            c.send(hot.release([_ids.stream_id(self._task)]))
 
     def task_id(self) -> str:
         """The id of the task that yields the items, in hexadecimal digits."""
@@ -325,9 +329,6 @@ class ObjectRefGenerator(Generic[T_co]):
             self._client.streams.forget(w)
         if not self._over:
             self._end()
-            c = self._client
-            if c.dead is None:
-                c.send(hot.release([_ids.stream_id(self._task)]))
 
     def __del__(self) -> None:
         try:

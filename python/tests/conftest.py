@@ -68,13 +68,13 @@ def light_templates(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 class Kept:
     """A node in a process of its own, which can be killed and started again."""
 
-    def __init__(self, binary: str, base: str) -> None:
+    def __init__(self, binary: str, base: str, *args: str) -> None:
         self.binary = binary
         self.base = base
-        self.start()
+        self.start(*args)
 
-    def start(self) -> None:
-        args = [self.binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2"]
+    def start(self, *more: str) -> None:
+        args = [self.binary, "start", "--json", f"--dir={self.base}/n", "--store-size=64MiB", f"--store-dir={self.base}", "--cpus=2", *more]
         with open(f"{self.base}/stderr", "a+b") as said:
             self.process = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=said)
             assert self.process.stdout is not None

@@ -49,6 +49,12 @@ def outer(n: int) -> Any:
     return mobula.get(teller.told.remote(str(sum(mobula.get(r) for r in items.options(num_returns="streaming").remote(n)))))
 
 
+def hops() -> Any:
+    """A task of Go on the second node, which calls an actor of Python on the third."""
+    with tracing.span("main"):
+        return mobula.get(mobula.go_function("e2e/tellOnThird").options(node="2").remote("hello"))
+
+
 def chain() -> Any:
     with tracing.span("main"):
         return mobula.get(through_go.remote("hello"))

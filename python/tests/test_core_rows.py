@@ -221,19 +221,20 @@ def test_c6_who_finds_an_actor_knows_its_limit(node: Any, dir: str) -> None:
     other = limited.options(name="other").remote()
 
     @mobula.remote
-    def of_another_process() -> str:
+    def of_another_process() -> tuple[str, list[Any]]:
         a = mobula.get_actor("other", "rooms")
-        for n in "yz":
-            a.stay.options(num_returns=0).remote(dir, n)
+        calls = [a.stay.remote(dir, n) for n in "yz"]
         try:
             a.stay.remote(dir, "x")
         except x.PendingCallsLimitError as e:
-            return str(e)
-        return "nothing, at the call"
+            return str(e), calls
+        return "nothing, at the call", calls
 
-    assert "limit is 2" in get(of_another_process.remote())
+    said, calls = get(of_another_process.remote())
+    assert "limit is 2" in said
     note(dir, "go")
     assert get(found[0].stay.options(wait_for_room=True).remote(dir, "e")) == "e"
+    assert get(calls) == ["y", "z"]  # to wait for room is to wait for the calls of this process; the node refuses beyond those of all
     assert get(other.stay.options(wait_for_room=True).remote(dir, "e")) == "e"
 
 
@@ -396,7 +397,7 @@ def test_c19_where_code_runs(node: Any, dir: str) -> None:
         return c.get(), mobula.cluster_resources()
 
     driver = mobula.get_runtime_context()
-    common = {"job_id": node.job_id, "node_id": node.node, "namespace": node.namespace}
+    common = {"job_id": node.job_id, "node_id": "0", "namespace": node.namespace}
     assert driver.get() == {**common, "task_id": None, "actor_id": None, "worker_id": driver.get_worker_id(), "attempt": 0}
     ref = where.remote(dir)
     task, resources = get(ref)

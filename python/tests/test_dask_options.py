@@ -156,6 +156,29 @@ def test_other_options_of_tasks(node: Any) -> None:
             x.compute(scheduler=get, **wrong)
 
 
+def test_nodes_are_chosen(node: Any) -> None:
+    here = mobula.get_runtime_context().get_node_id()
+
+    def where() -> str:
+        return str(mobula.get_runtime_context().get_node_id())
+
+    kind = {"mobula.io/os": "in(linux, plan9)"}
+    for options in ({"label_selector": kind}, {"prefer_labels": {"zone": "a"}}, {"node": here}, {"node": here, "soft": True},
+                    {"node": here, "scheduling_strategy": "DEFAULT"}):
+        assert delayed(where)().compute(scheduler=get, remote_args=options) == here
+        with dask.annotate(ray_remote_args=options):
+            assert delayed(where)().compute(scheduler=get, optimize_graph=False) == here
+    with dask.annotate(ray_remote_args={"label_selector": {"zone": "b"}}):
+        x = delayed(where)()
+    with pytest.raises(mobula.exceptions.UnschedulableError, match="zone in .b."):
+        x.compute(scheduler=get, optimize_graph=False)
+    with dask.annotate(ray_remote_args={"label_selector": kind}):  # it overrides what is said of all
+        assert delayed(where)().compute(scheduler=get, optimize_graph=False, remote_args={"label_selector": {"zone": "b"}}) == here
+    for wrong in ({"label_selector": {"zone": "in("}}, {"node": "host"}, {"soft": True}, {"node": here, "scheduling_strategy": "SPREAD"}):
+        with pytest.raises(mobula.exceptions.InvalidError, match="zone|node"):
+            x.compute(scheduler=get, remote_args=wrong)
+
+
 def test_a_resource_bounds_how_many_run_at_once(node: Any, tmp_path: Any) -> None:
     marker = str(tmp_path / "running")
 

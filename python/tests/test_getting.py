@@ -17,6 +17,7 @@ from mobula import _ids, _refs, _runtime, _value
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
+from mobula._wire.conn import Conn
 
 
 def unknown() -> Any:
@@ -295,7 +296,7 @@ def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> 
         gen.next(0.01)
     with mini.lock:
         asked = [g for g in mini.driver().got if isinstance(g, m.StreamNext)]
-    assert asked == [m.StreamNext(task, i) for i in range(4)]  # each once
+    assert asked == [m.StreamNext(task, i, True) for i in range(4)]  # each once
     # The end is no exception, and nothing is left of an item that nobody asks for any more.
     item(mini, task, 3, 3)
     until(lambda: arrived(3))
@@ -330,3 +331,20 @@ def test_a_coroutine_that_waits_for_an_item_hears_of_the_clients_end(mini: MiniN
     with pytest.raises(x.ShutdownError):
         asyncio.run(wait())
     assert list(gen) == []
+
+
+def test_a_thread_sends_while_another_one_closes_the_connection(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    c = _runtime.client()
+    close, wanted = Conn.close, []
+
+    def closes(conn: Conn) -> None:
+        close(conn)
+        wanted.append(c.streams.want(os.urandom(20), 0))
+        c.streams.when_item(wanted[0], lambda: None)
+        conn.rouse()
+
+    monkeypatch.setattr(Conn, "close", closes)
+    mobula.shutdown()
+    assert len(wanted) == 1
+    with pytest.raises(x.ShutdownError):
+        c.check()

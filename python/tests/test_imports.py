@@ -18,7 +18,7 @@ LAYERS = (
     ("_version", "_exception_parts", "exceptions", "_ids", "_interrupts", "_callbacks", "_html"),
     ("_wire",),
     ("_sampling", "_safefs", "_segment", "_callsites", "_value"),
-    ("_functions", "_node", "_options"),
+    ("_functions", "_labels", "_node", "_options"),
     ("_client",),
     ("_runtime", "_trace"),
     ("_refs", "_logging", "_recording", "_otel"),

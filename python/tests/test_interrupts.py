@@ -14,7 +14,7 @@ from mininode import MiniNode
 from waiting import until
 
 import mobula
-from mobula import _api, _refs, _runtime
+from mobula import _api, _interrupts, _refs, _runtime
 from mobula._api import actors
 from mobula._client import reader
 from mobula._wire import hot
@@ -58,6 +58,22 @@ def test_an_interrupt_just_before_a_wait_sleeps_is_raised(mini: MiniNode, monkey
     with pytest.raises(KeyboardInterrupt):
         mobula.get(never)
     assert came.is_set()
+
+
+def test_an_interrupt_that_comes_as_a_section_begins_is_raised_at_its_end(monkeypatch: Any) -> None:
+    set_handler = signal.signal
+
+    def interrupted(number: int, handler: Any) -> Any:
+        before = set_handler(number, handler)
+        if handler is not signal.default_int_handler:
+            signal.raise_signal(signal.SIGINT)
+        return before
+
+    deferred = _interrupts.DeferredInterrupts()
+    monkeypatch.setattr(_interrupts, "_signal", SimpleNamespace(getsignal=signal.getsignal, signal=interrupted))
+    assert deferred.defer()
+    with pytest.raises(KeyboardInterrupt):
+        deferred.deliver()
 
 
 def test_an_interrupt_does_not_cut_off_what_comes_in_or_goes_out(mini: MiniNode, monkeypatch: Any) -> None:

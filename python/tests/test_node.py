@@ -147,9 +147,10 @@ def test_more_than_the_store_holds(node: Any) -> None:
 
 def test_looking_around(node: Any) -> None:
     [n] = mobula.nodes()
-    assert n["Alive"] and n["Resources"]["CPU"] == 2 and n["NodeID"] == node.node
+    assert n["Alive"] and n["Resources"]["CPU"] == 2 and n["NodeName"] == node.node
     assert mobula.cluster_resources()["CPU"] == 2 and mobula.available_resources()["CPU"] == 2
     assert mobula.cluster_resources()["object_store_memory"] == 64 << 20
+    assert n["NodeID"] == mobula.get_runtime_context().get_node_id() == n["Labels"]["mobula.io/node-id"]
     s = mobula.status()
     assert s["node"] == node.node and s["store"]["limit"] == 64 << 20 and "silent" not in s
     with pytest.raises(x.NotFoundError):

@@ -60,7 +60,8 @@ def test_what_a_program_left_behind_does_not_wait_for_it(binary: str, request: A
         del made
     with mobula.init(kept.address, namespace="n"):
         found = mobula.get_actor("left", "n")
-        assert mobula.get(found.add.remote(1), timeout=60) == 2
+        for n in range(2, 5):  # the results are let go of, with the next call at the latest: no call runs again when the node is back
+            assert mobula.get(found.add.remote(1), timeout=60) == n
         kept.kill()
         kept.start()
         assert mobula.get(found.add.remote(1), timeout=25) == 1  # of the constructor's new life; a driver is waited for 35 s

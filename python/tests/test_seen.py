@@ -185,3 +185,10 @@ def test_a_driver_has_the_fields_where_it_wants_them(node: Any, factory: None) -
         r = log.makeRecord("x", logging.INFO, "f", 1, "m", (), None)
         p = _trace.user_span.get()
         assert p is not None and (r.trace_id, r.span_id, r.task_id) == (p.trace.hex(), p.span.hex(), "")
+
+
+def test_nodes_that_do_not_answer_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = {"rows": [{"id": "1-1", "node": "n1"}], "unreachable": [{"node": "n2", "why": "no answer within 5s"}]}
+    monkeypatch.setattr(state, "request", lambda *_: page)
+    with pytest.warns(RuntimeWarning, match="what node n2 has is missing: no answer within 5s"):
+        assert [j["node"] for j in state.list_jobs()] == ["n1"]

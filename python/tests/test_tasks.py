@@ -440,7 +440,7 @@ def test_runtime_context(mini: MiniNode) -> None:
 
     r = where.remote()
     got = mobula.get(r, timeout=20)
-    assert got["task_id"] == r.task_id() and got["job_id"] == 1 and got["node_id"] == "mini" and got["actor_id"] is None
+    assert got["task_id"] == r.task_id() and got["job_id"] == 1 and got["node_id"] == "0" and got["actor_id"] is None
     assert mobula.get_runtime_context().task_id is None
 
 

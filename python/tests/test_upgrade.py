@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tarfile
@@ -24,7 +25,8 @@ from mobula._wire.conn import dial
 from mobula.exceptions import VersionError
 from mobula.util import state
 
-BEFORE, PROTOCOL = "0.4", 4
+BEFORE, PROTOCOL = "0.5", 5
+OLDEST = 5  # protocol that a node understands
 DATA = pathlib.Path(__file__).parent / "testdata"
 
 
@@ -44,7 +46,7 @@ def upgraded(binary: str) -> Iterator[Kept]:
         program = mobula._api.connecting.program("template")
         d["program"].update(Version=program.version, Args=program.args)
         description.write_text(json.dumps(d))
-        k = Kept(binary, base)
+        k = Kept(binary, base, "--moved")  # it was elsewhere when it was recorded
         try:
             yield k
         finally:
@@ -67,16 +69,13 @@ def test_a_detached_actor_of_the_release_before_goes_on(upgraded: Kept) -> None:
 
 
 # A program of the release before: values in messages and in the store, tasks, a retry, an error, a stream, actors, a wait. A package refuses a
-# node of another release, since requests and graphs have no version. The program is told the node's release (argv[2]) and takes it for its own, so
-# that its frames are tested.
+# node of another release, since requests and graphs have no version. The package is told that it is of the node's release, so that its frames are
+# tested.
 PROGRAM = """
 import json, os, sys
 import mobula
-from mobula._wire import conn
 from mobula.util import state
 import numpy as np
-
-conn.RELEASE = sys.argv[2]
 
 @mobula.remote
 def add(a, b):
@@ -143,9 +142,13 @@ def package(tmp_path: Any) -> str:
 
 
 def old(package: str, address: str, release: str) -> subprocess.CompletedProcess[str]:
-    """Runs the program with the package of the release before."""
+    """Runs the program with the package of the release before, which takes itself for one of the release that is named."""
+    version = pathlib.Path(package, "mobula", "_version.py")
+    said, changed = re.subn(r'^RELEASE = ".*"', f'RELEASE = "{release}"', version.read_text(), flags=re.M)
+    assert changed == 1
+    version.write_text(said)
     env = {**os.environ, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([sys.executable, "-c", PROGRAM, address, release], env=env, cwd=package, capture_output=True, text=True, timeout=100)
+    return subprocess.run([sys.executable, "-c", PROGRAM, address], env=env, cwd=package, capture_output=True, text=True, timeout=100)
 
 
 class Counter:
@@ -179,7 +182,7 @@ def test_a_package_of_another_release_than_the_node_names_both(kept: Kept, packa
 
 
 def test_a_program_of_two_releases_before_is_refused(kept: Kept) -> None:
-    with pytest.raises(VersionError, match=f"the client speaks versions 2 to 3, this node {PROTOCOL} to {m.VERSION}: use binaries at most one release apart"):
+    with pytest.raises(VersionError, match=f"the client speaks versions 2 to 3, this node {OLDEST} to {m.VERSION}: use binaries at most one release apart"):
         dial(kept.address, m.Hello(role=m.DRIVER, version=3, min_version=2))
 
 

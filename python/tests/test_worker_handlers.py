@@ -18,7 +18,7 @@ from mobula._worker.executor import Executor
 from mobula._worker.handlers import Handlers
 from mobula._worker.lane import LONG
 
-TASK = bytes(range(16))
+TASK = bytes(range(20))
 
 
 class Worker:
@@ -37,6 +37,12 @@ class Worker:
             self.client.worker.tasks(body, 0, len(body))
         else:
             self.client.worker.handlers[m.KIND_OF[type(message)]](body, 0, len(body))
+
+    def sent(self, kind: type[Any]) -> list[Any]:
+        """The messages of a kind that the worker sends from now on."""
+        out: list[Any] = []
+        self.client.send = lambda chunk: out.extend(codec.decode(kind, chunk, i, j) for k, i, j in codec.split(chunk, 0, len(chunk)) if k == m.KIND_OF[kind])
+        return out
 
     def begin(self) -> None:
         """Begins the next task, up to its function's call."""
@@ -84,8 +90,7 @@ def test_a_node_that_asks_while_a_task_ends_is_told_of_it() -> None:
 def test_what_goes_back_is_told_by_the_lease_that_it_came_on() -> None:
     """The report of a lease's last task is on its way, and the node has the worker on the next lease already."""
     w = Worker()
-    sent: list[m.Blocked] = []
-    w.client.send = lambda chunk: sent.extend(codec.decode(m.Blocked, chunk, i, j) for kind, i, j in codec.split(chunk, 0, len(chunk)) if kind == m.KIND_OF[m.Blocked])
+    sent = w.sent(m.Blocked)
     w.hear(run(1))
     call = w.executor._next()
     assert call is not None
@@ -126,3 +131,20 @@ def test_tasks_are_decoded_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> 
     body = codec.encode(run(0))
     c.handle(m.KIND_OF[m.Exec], body, 0, len(body), None)
     assert owned == [False] and [x.id for x in w.executor.lane.queue] == [TASK]
+
+
+def test_an_abandoned_task_is_reported_again_when_it_returns() -> None:
+    """Until then it may read its arguments."""
+    w = Worker()
+    sent = w.sent(m.Done)
+    w.hear(run(1))
+    call = w.executor._next()
+    assert call is not None
+    w.executor.interrupts = cast(Any, SimpleNamespace(interrupt=lambda call: None))
+    w.hear(m.CancelTask(TASK, abandon=True))
+    held = m.Holdings(m.OWNER, 1)
+    w.client.worker.declare(held)
+    assert [d.still_runs for d in sent] == [True] and [t.task for t in held.tasks] == [TASK]
+    w.executor.report(call, b"", None, [])
+    assert [(d.task, d.attempt, d.lease, d.still_runs) for d in sent] == [(TASK, 1, 1, True), (TASK, 1, 1, False)] and not w.executor.calls
+    assert all(d.err and d.err.code == 15 for d in sent)

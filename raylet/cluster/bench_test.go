@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // One decision over ten thousand nodes.
 func BenchmarkPlace(b *testing.B) {
-	inZone := Selector{{Key: "zone", Op: In, Values: []string{"a"}}}
+	inZone := wire.Selector{{Key: "zone", Op: wire.LabelIn, Values: []string{"a"}}}
 	for _, c := range []struct {
 		name string
 		free func(i int) int64

@@ -18,6 +18,9 @@ type Config struct {
 	// HotStore is the share of its object store's memory from which a node is hot. Default 0.8, from which a store spills (objectstore.Config), as Ray's
 	// object_spilling_threshold.
 	HotStore float64
+	// HeavyArgs is from how many bytes of a task's arguments on the node that is free a task goes there though it is utilised above the threshold: to move them
+	// costs more than a busier node. Default 1 MiB. In Ray the threshold holds whatever the arguments weigh.
+	HeavyArgs uint64
 	// MaxSpillbacks is how often a demand may be sent on by nodes that cannot take it. Default 1, as in Ray, where what was spilled is granted or
 	// rejected.
 	MaxSpillbacks int
@@ -25,7 +28,7 @@ type Config struct {
 
 // DefaultConfig gives the defaults.
 func DefaultConfig() Config {
-	return Config{SpreadThreshold: 0.5, TopK: 1, TopKFraction: 0.2, AvoidGPU: true, HotStore: 0.8, MaxSpillbacks: 1}
+	return Config{SpreadThreshold: 0.5, TopK: 1, TopKFraction: 0.2, AvoidGPU: true, HotStore: 0.8, HeavyArgs: 1 << 20, MaxSpillbacks: 1}
 }
 
 // Validate reports everything that is wrong with the configuration.

@@ -12,20 +12,8 @@ import (
 // keeps others idle and its caches warm. Above it the least utilised is best. Where the preferred node is not among the best one is drawn from the top
 // k of them, so that nodes which decide at the same time, by views of the same age, do not all choose the same.
 func hybrid(v *View, free set, s *Shape, prefer ids.Home, cfg Config, rnd *rand.Rand) ids.Home {
-	if cfg.AvoidGPU && !s.asks(sched.GPU) {
-		free = free.rather(v, func(n *Node) bool { return amountOf(n.Total, sched.GPU) == 0 })
-	}
-	all := make([]ranked, len(free))
-	least, stays := math.Inf(1), math.Inf(1)
-	for i, at := range free {
-		n := &v.Nodes[at]
-		all[i] = ranked{score(n, cfg), at}
-		least = min(least, all[i].score)
-		if n.ID == prefer {
-			stays = all[i].score
-		}
-	}
-	if stays <= least {
+	all, stays := rank(v, avoidGPU(v, free, s, cfg), prefer, cfg)
+	if stays {
 		return prefer
 	}
 	n := 0
@@ -33,6 +21,29 @@ func hybrid(v *View, free set, s *Shape, prefer ids.Home, cfg Config, rnd *rand.
 		n = rnd.IntN(k)
 	}
 	return v.Nodes[nth(all, n).at].ID
+}
+
+// avoidGPU leaves nodes with a GPU out for a shape that asks for none, while another is free.
+func avoidGPU(v *View, free set, s *Shape, cfg Config) set {
+	if !cfg.AvoidGPU || s.asks(sched.GPU) {
+		return free
+	}
+	return free.rather(v, func(n *Node) bool { return amountOf(n.Total, sched.GPU) == 0 })
+}
+
+// rank scores the free nodes, and tells whether the preferred one is among the best.
+func rank(v *View, free set, prefer ids.Home, cfg Config) (all []ranked, stays bool) {
+	all = make([]ranked, len(free))
+	least, its := math.Inf(1), math.Inf(1)
+	for i, at := range free {
+		n := &v.Nodes[at]
+		all[i] = ranked{score(n, cfg), at}
+		least = min(least, all[i].score)
+		if n.ID == prefer {
+			its = all[i].score
+		}
+	}
+	return all, its <= least
 }
 
 // score is how much a node is utilised, zero below the threshold.

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/wire"
 )
 
 // Who asks what no node has is told what each of them lacks.
 func TestInfeasible(t *testing.T) {
 	nodes := []Node{node(1, 10), node(2, 10, gpu, draining), node(3, 10, gpu, label("zone=b")), node(4, 10, label("zone=a"))}
-	inA := gpus(2).with(func(d *Demand) { d.Labels = Selector{{Key: "zone", Op: In, Values: []string{"a"}}} })
+	inA := gpus(2).with(func(d *Demand) { d.Labels = wire.Selector{{Key: "zone", Op: wire.LabelIn, Values: []string{"a"}}} })
 	for _, c := range []struct {
 		d    Demand
 		want string

@@ -59,7 +59,11 @@ func place(v *View, d *Demand, excluded []ids.Home, cfg Config, rnd *rand.Rand) 
 	if d.Strategy.Kind == Spread {
 		return v.at(spread(v, free))
 	}
-	return v.at(hybrid(v, free, &d.Shape, locality(v, free, d), cfg, rnd))
+	near := locality(v, free, d)
+	if free.has(v, near) && d.bytesAt(near) >= cfg.HeavyArgs {
+		return v.at(near)
+	}
+	return v.at(hybrid(v, free, &d.Shape, near, cfg, rnd))
 }
 
 // at is the decision for a node.

@@ -32,11 +32,11 @@ func drawResources(t *rapid.T, what string, most int64) []wire.Resource {
 	return out
 }
 
-func drawSelector(t *rapid.T, what string) Selector {
-	var s Selector
+func drawSelector(t *rapid.T, what string) wire.Selector {
+	var s wire.Selector
 	for range rapid.IntRange(0, 2).Draw(t, what) {
-		m := Match{Key: "zone", Op: Op(rapid.IntRange(0, int(Absent)).Draw(t, "op"))}
-		if m.Op <= NotIn {
+		m := wire.LabelMatch{Key: "zone", Op: wire.LabelOp(rapid.IntRange(0, int(wire.LabelAbsent)).Draw(t, "op"))}
+		if m.Op <= wire.LabelNotIn {
 			m.Values = []string{rapid.SampledFrom(zones[1:]).Draw(t, "value")}
 		}
 		s = append(s, m)

@@ -19,7 +19,7 @@ type Kind uint8
 const (
 	Hybrid   Kind = iota // the default
 	Spread               // wire.TaskOptions.Spread
-	Affinity             // to Strategy.Node
+	Affinity             // to Strategy.Node: wire.TaskOptions.Affinity
 )
 
 // Strategy is how a node is chosen among those that could run a shape.
@@ -32,8 +32,8 @@ type Strategy struct {
 // Shape is what all demands of one class ask of a node. It does not change.
 type Shape struct {
 	Need     []wire.Resource // above zero, by name
-	Labels   Selector        // which nodes may run it
-	Prefer   Selector        // which of them should, where one is free
+	Labels   wire.Selector   // which nodes may run it
+	Prefer   wire.Selector   // which of them should, where one is free
 	Strategy Strategy
 }
 
@@ -45,8 +45,15 @@ func ShapeOf(opts *wire.TaskOptions, kind wire.TaskKind) (Shape, error) {
 	}
 	s := Shape{Need: need}
 	slices.SortFunc(s.Need, func(a, b wire.Resource) int { return cmp.Compare(a.Name, b.Name) })
-	if opts != nil && opts.Spread {
+	if opts == nil {
+		return s, nil
+	}
+	s.Labels, s.Prefer = opts.Labels, opts.PreferLabels
+	switch {
+	case opts.Spread:
 		s.Strategy.Kind = Spread
+	case opts.Affinity != wire.AffinityNone:
+		s.Strategy = Strategy{Kind: Affinity, Node: opts.Node, Soft: opts.Affinity == wire.AffinitySoft}
 	}
 	return s, nil
 }
@@ -61,10 +68,8 @@ func (s Shape) Validate() error {
 			return errs.New(errs.CodeInvalid, "resource %q stands behind %q: want each once, by name", x.Name, s.Need[i-1].Name)
 		}
 	}
-	for _, m := range slices.Concat(s.Labels, s.Prefer) {
-		if err := m.validate(); err != nil {
-			return err
-		}
+	if err := slices.Concat(s.Labels, s.Prefer).Validate(); err != nil {
+		return err
 	}
 	if st := s.Strategy; st.Kind > Affinity || st.Kind != Affinity && (st.Node != 0 || st.Soft) {
 		return errs.New(errs.CodeInvalid, "strategy %+v: want hybrid, spread, or affinity to a node", st)
@@ -74,7 +79,7 @@ func (s Shape) Validate() error {
 
 // Equal tells whether two shapes ask the same.
 func (s Shape) Equal(o Shape) bool {
-	return s.Strategy == o.Strategy && slices.Equal(s.Need, o.Need) && s.Labels.equal(o.Labels) && s.Prefer.equal(o.Prefer)
+	return s.Strategy == o.Strategy && slices.Equal(s.Need, o.Need) && s.Labels.Equal(o.Labels) && s.Prefer.Equal(o.Prefer)
 }
 
 // asks tells whether the shape asks for a resource.

@@ -12,6 +12,7 @@ import (
 // A shape is what the options on the wire say, by the rules of a node's scheduler.
 func TestShapeOf(t *testing.T) {
 	half := []wire.Resource{{Name: "CPU", Amount: 500}, {Name: "GPU"}, {Name: "memory", Amount: 1 << 20}}
+	zone, ssd := []wire.LabelMatch{{Key: "zone", Values: []string{"a", "b"}}}, []wire.LabelMatch{{Key: "ssd", Op: wire.LabelExists}}
 	for _, c := range []struct {
 		opts *wire.TaskOptions
 		kind wire.TaskKind
@@ -22,14 +23,22 @@ func TestShapeOf(t *testing.T) {
 		{&wire.TaskOptions{Resources: []wire.Resource{{Name: "tpu", Amount: 1000}}, Spread: true}, wire.TaskNormal, "CPU 1, tpu 1, spread"},
 		{&wire.TaskOptions{Resources: []wire.Resource{{Name: "CPU"}}}, wire.TaskNormal, "no resources"},
 		{&wire.TaskOptions{}, wire.TaskActorCreate, "CPU 1"},
+		{&wire.TaskOptions{Labels: zone, PreferLabels: ssd, Affinity: wire.AffinityHard, Node: 7}, wire.TaskNormal, "CPU 1, on nodes where zone in (a, b), rather where ssd exists, on node 7"},
+		{&wire.TaskOptions{Affinity: wire.AffinitySoft}, wire.TaskActorCreate, "CPU 1, rather on node 0"},
+		{&wire.TaskOptions{Node: 7}, wire.TaskNormal, "CPU 1"},
 	} {
 		s, err := ShapeOf(c.opts, c.kind)
 		if err != nil || s.Validate() != nil || s.String() != c.want {
 			t.Errorf("%+v is %q, %v, want %q", c.opts, s, err, c.want)
 		}
 	}
-	if _, err := ShapeOf(&wire.TaskOptions{Resources: []wire.Resource{{Name: "GPU", Amount: -1}}}, wire.TaskNormal); !errors.Is(err, errs.ErrInvalid) {
-		t.Errorf("a negative amount: %v", err)
+	for _, opts := range []wire.TaskOptions{
+		{Resources: []wire.Resource{{Name: "GPU", Amount: -1}}}, {Labels: []wire.LabelMatch{{Key: "zone"}}}, {PreferLabels: []wire.LabelMatch{{Op: wire.LabelExists}}},
+		{Spread: true, Affinity: wire.AffinitySoft},
+	} {
+		if _, err := ShapeOf(&opts, wire.TaskNormal); !errors.Is(err, errs.ErrInvalid) {
+			t.Errorf("%+v: %v", opts, err)
+		}
 	}
 }
 
@@ -39,10 +48,10 @@ func TestShapesAreValidated(t *testing.T) {
 		{Need: []wire.Resource{one, one}},
 		{Need: []wire.Resource{{Name: "b", Amount: 1}, {Name: "a", Amount: 1}}},
 		{Need: []wire.Resource{{Name: "a"}}},
-		{Labels: Selector{{Key: "zone"}}},
-		{Prefer: Selector{{Op: Exists}}},
-		{Prefer: Selector{{Key: "zone", Op: Absent, Values: []string{"a"}}}},
-		{Labels: Selector{{Key: "zone", Op: 9}}},
+		{Labels: wire.Selector{{Key: "zone"}}},
+		{Prefer: wire.Selector{{Op: wire.LabelExists}}},
+		{Prefer: wire.Selector{{Key: "zone", Op: wire.LabelAbsent, Values: []string{"a"}}}},
+		{Labels: wire.Selector{{Key: "zone", Op: 9}}},
 		{Strategy: Strategy{Kind: 9}},
 		{Strategy: Strategy{Kind: Spread, Soft: true}},
 	} {

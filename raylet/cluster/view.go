@@ -29,6 +29,15 @@ type Node struct {
 	Store   Store
 	Short   bool // of memory: it begins nothing beside what runs
 	Backlog []Backlog
+	Last    ids.LeaseID // the last lease that its scheduler had made: Free lacks what that one takes and all before it
+	Chooses bool        // it has jobs, so it chooses nodes itself, and is to be told of the others
+}
+
+// Clone copies a report, whose maker writes over it.
+func (n *Node) Clone() Node {
+	c := *n
+	c.Total, c.Free, c.Backlog = slices.Clone(n.Total), slices.Clone(n.Free), slices.Clone(n.Backlog)
+	return c
 }
 
 // Store is the memory of a node's object store, in bytes.
@@ -72,10 +81,22 @@ func (v *View) Take(id ids.Home, s Shape) {
 	}
 	n := &v.Nodes[i]
 	n.Free = slices.Clone(n.Free) // it may be the report's own
-	for _, x := range s.Need {
+	n.take(s.Need, 1)
+}
+
+// Remove forgets a node.
+func (v *View) Remove(id ids.Home) {
+	if i, known := v.find(id); known {
+		v.Nodes = slices.Delete(v.Nodes, i, i+1)
+	}
+}
+
+// take takes what so many leases need off what is free; below zero it gives it back.
+func (n *Node) take(need []wire.Resource, times int64) {
+	for _, x := range need {
 		for j := range n.Free {
 			if n.Free[j].Name == x.Name {
-				n.Free[j].Amount -= x.Amount
+				n.Free[j].Amount -= times * x.Amount
 			}
 		}
 	}

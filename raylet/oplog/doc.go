@@ -19,7 +19,7 @@
 // A Log belongs to one goroutine, the owner's actor. Which records are live is known only in memory: after Open
 // every record counts as live until it is freed. A segment without live records is kept to be written again, up to
 // Options.Reuse bytes, since its pages exist already; beyond that it is deleted. Compact empties segments with few
-// live records. Segments before the active one stay mapped, up to Options.Reuse bytes again; the others cost a
+// live records, and the oldest one where much of the log waits for its end; the owner calls it when Rotations has risen. Segments before the active one stay mapped, up to Options.Reuse bytes again; the others cost a
 // file descriptor each. If files have no name anyway (Unlink), the first Options.Memory bytes of a log are plain
 // memory instead of files.
 //

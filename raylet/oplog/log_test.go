@@ -85,7 +85,7 @@ func TestModel(t *testing.T) {
 				}
 			case 5:
 				budget := rapid.IntRange(1, 10_000).Draw(t, "budget")
-				_, err := l.Compact(budget, func(c uint64, rec []byte) error {
+				_, err := l.Compact(budget, 0, func(c uint64, rec []byte) error {
 					i := slices.IndexFunc(live, func(r row) bool { return r.cookie == c })
 					if i < 0 || !bytes.Equal(live[i].rec, rec) {
 						t.Fatalf("compaction moves %#x, which is not live or differs", c)
@@ -195,13 +195,13 @@ func TestCompactStopsAtItsBudgetAndAtAnError(t *testing.T) {
 		}
 	}
 	boom := errors.New("boom")
-	if more, err := l.Compact(1<<20, func(uint64, []byte) error { return boom }); !more || !errors.Is(err, boom) {
+	if more, err := l.Compact(1<<20, 0, func(uint64, []byte) error { return boom }); !more || !errors.Is(err, boom) {
 		t.Fatalf("more %v, err %v", more, err)
 	}
 	moved, rounds := 0, 0
 	for more := true; more; rounds++ {
 		var err error
-		if more, err = l.Compact(1000, func(_ uint64, rec []byte) error {
+		if more, err = l.Compact(1000, 0, func(_ uint64, rec []byte) error {
 			moved++
 			_, err := l.Append(rec)
 			return err
@@ -273,7 +273,7 @@ func TestMisuseIsNamed(t *testing.T) {
 	}
 	_, a := l.Append(nil)
 	_, r := l.Read(c)
-	_, co := l.Compact(1, nil)
+	_, co := l.Compact(1, 0, nil)
 	for _, err := range []error{a, r, co, l.Free(c), l.Replay(nil)} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("after close: %v", err)
@@ -461,7 +461,7 @@ func TestCompactReadsWhatItsAppendsRetire(t *testing.T) {
 		}
 	}
 	moved := 0
-	if _, err := l.Compact(1<<20, func(_ uint64, r []byte) error {
+	if _, err := l.Compact(1<<20, 0, func(_ uint64, r []byte) error {
 		moved++
 		for range 20 { // two segments and more
 			if _, err := l.Append(r); err != nil {

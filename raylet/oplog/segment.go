@@ -33,6 +33,7 @@ type segment struct {
 	live    int
 	freed   []uint64 // a bit for each record that was freed, by offset; nil: none
 	cursor  int      // where Compact goes on
+	emptied bool     // Compact has read all that can be read
 }
 
 func segmentName(seq uint32) string { return fmt.Sprintf("%08x.oplog", seq) }

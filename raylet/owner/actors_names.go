@@ -4,9 +4,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
-	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
-	"mobula/wire"
 )
 
 // Names, and actors of other jobs. The directory is asked, never waited for.
@@ -141,6 +139,10 @@ func (as *actors) publish(a *actorRec) {
 // that is unknown has died and been forgotten.
 func (as *actors) actorFor(id ids.ActorID) *actorRec {
 	if a := as.byID[id]; a != nil {
+		if a.unreached != nil {
+			a.unreached = nil
+			as.toDirectory(LocateActor{Actor: id})
+		}
 		return a.real()
 	}
 	a := &actorRec{id: id}
@@ -155,122 +157,9 @@ func (as *actors) actorFor(id ids.ActorID) *actorRec {
 	return a
 }
 
-// actorAt is where another job's actor is now.
-func (as *actors) actorAt(m ActorAt) {
-	a := as.byID[m.Actor]
-	if a == nil || a.rec != nil || a.ended() {
-		return
-	}
-	if m.Opts != nil {
-		a.opts = m.Opts
-	}
-	a.restarts = m.Restarts
-	if a.opts == nil {
-		a.opts = &wire.TaskOptions{}
-	}
-	if m.State != actor.Alive || a.lease == nil || a.lease.id != m.Lease {
-		as.foreignMoved(a, m.Err)
-	}
-	if a.doubt {
-		as.failUncertainCalls(a, m)
-	}
-	switch m.State {
-	case actor.Alive:
-		if a.state != actor.Alive {
-			as.foreignUp(a, m)
-		}
-	case actor.Dead:
-		err := m.Err
-		if err == nil {
-			err = errs.New(errs.CodeActorDied, "actor %v is dead", a.id)
-		}
-		as.die(a, err)
-	case actor.Locating:
-		as.notFound(a, m.Err)
-	default:
-		if a.state == actor.Alive {
-			as.moveActor(a, actor.Restart)
-			as.calls.failUnavailable(a)
-		}
-	}
-}
-
-// notFound fails the calls of another job's actor that the node cannot find, which is no word on whether it lives. The next call asks again.
-func (as *actors) notFound(a *actorRec, err *errs.Error) {
-	as.calls.eachQueued(a, func(t *taskRec) { as.up.fail(t, err) })
-	for _, w := range a.watchers {
-		as.toClient(w.client, &wire.ActorNews{Actor: w.as, State: wire.ActorRestarting, Err: err})
-	}
-	a.watchers = nil
-	if a.pending == 0 {
-		delete(as.byID, a.id)
-	}
-}
-
-// failUncertainCalls fails the calls that a lost core may have pushed and that must not run twice. A worker that has said what it has
-// would have named them.
-func (as *actors) failUncertainCalls(a *actorRec, m ActorAt) {
-	a.doubt = false
-	if cl := as.clients.client(m.Worker); m.State == actor.Alive && cl != nil && cl.reported {
-		return
-	}
-	as.calls.failUnavailable(a)
-}
-
-func (as *actors) foreignUp(a *actorRec, m ActorAt) {
-	cl := as.clients.client(m.Worker)
-	if cl == nil || cl.gone {
-		return // told again when it has moved
-	}
-	l := &leaseRec{id: m.Lease, worker: cl, actor: a, state: lease.Actor}
-	as.leases.addLease(l)
-	a.lease = l
-	as.moveActor(a, actor.Up)
-	as.calls.touchActor(a)
-}
-
-// foreignMoved deals with the calls on the place where another job's actor was.
-func (as *actors) foreignMoved(a *actorRec, err *errs.Error) {
-	l := a.lease
-	if l == nil {
-		return
-	}
-	if err == nil {
-		err = errs.New(errs.CodeActorUnavailable, "actor %v has moved", a.id)
-	}
-	if l.ranCalls() { // its own job does not know of them
-		as.toDirectory(CallsLost{Actor: a.id, Lease: l.id})
-	}
-	a.lease = nil
-	calls := l.lane.drain()
-	as.leases.unpushFetching(l)
-	l.out = nil
-	as.leases.endLease(l)
-	as.foreignLost(a, calls, err)
-}
-
-// foreignLost is another job's actor whose worker is gone; its owner says what becomes of it.
-func (as *actors) foreignLost(a *actorRec, calls []*taskRec, err *errs.Error) {
-	if a.state == actor.Alive {
-		as.moveActor(a, actor.Restart)
-	}
-	as.calls.returnCalls(a, calls, err)
-	as.calls.failUnavailable(a)
-}
-
-// foreignWorkerGone settles other jobs' actors on a worker at once: the scheduler tells only
-// the lease's own job.
-func (as *actors) foreignWorkerGone(cl *clientRec) {
-	for _, l := range append([]*leaseRec(nil), cl.leases...) {
-		if l.actor != nil && l.actor.rec == nil {
-			as.foreignMoved(l.actor, cl.deathCause())
-		}
-	}
-}
-
 // maybeForgetForeign drops an actor of another job that no call is for.
 func (as *actors) maybeForgetForeign(a *actorRec) {
-	if a.rec != nil || a.pending > 0 || len(a.watchers) > 0 || a.id.Job() == as.cfg.Job || a.state != actor.Dead {
+	if a.rec != nil || a.pending > 0 || len(a.watchers) > 0 || a.id.Job() == as.cfg.Job || a.state != actor.Dead && a.unreached == nil {
 		return
 	}
 	as.setCause(a, nil, nil)

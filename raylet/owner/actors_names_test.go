@@ -31,6 +31,27 @@ func TestAnActorThatCannotBeFound(t *testing.T) {
 	s.wantError(second.ID.Return(0), errs.CodeActorUnavailable)
 }
 
+// Of an actor that moves to where it cannot be called, calls that come to their turn later fail likewise: one whose argument is not there yet, and one that was
+// pushed and is to be made again.
+func TestAnActorThatMovesOutOfReach(t *testing.T) {
+	s := newScript(t, Config{})
+	far := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}
+	id := ids.ActorID(far.ID)
+	slow := s.submit(simple)
+	pushed := s.call(far, 1)
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 77, Opts: &wire.TaskOptions{Func: "f", MaxTaskRetries: -1}}})
+	if got := s.executed(worker); got.Spec.ID != pushed.ID {
+		t.Fatalf("pushed is %+v", got)
+	}
+	waits := s.call(far, 2, wire.Arg{Ref: slow.ID.Return(0)})
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Locating, Err: errs.New(errs.CodeActorUnavailable, "on another node")}})
+	s.wantError(pushed.ID.Return(0), errs.CodeActorUnavailable)
+	s.wantError(waits.ID.Return(0), errs.CodeActorUnavailable)
+	if a := s.c.actors.byID[id]; a != nil {
+		t.Errorf("an actor that nobody calls is known still: %+v", a)
+	}
+}
+
 // A directory that lost what it knew is told again: what is claimed, where this job's actors are, and whom it looks for.
 func TestADirectoryIsToldAgain(t *testing.T) {
 	s := newScript(t, Config{})

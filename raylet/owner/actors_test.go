@@ -462,6 +462,11 @@ func TestTheLastDriversExitEndsTheJob(t *testing.T) {
 	if !s.ended() || len(told[objectstore.DropJob](s)) != 1 || len(told[sched.DropJob](s)) != 1 {
 		t.Error("the job does not end with its detached actor")
 	}
+	put := s.root.Put(1)
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Left: []objectstore.Left{{ID: put, Client: driver}}}})
+	if len(s.out) != 0 {
+		t.Errorf("after DropJob the store is told %+v", s.out)
+	}
 }
 
 func (s *script) ended() bool {

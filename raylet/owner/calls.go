@@ -1,13 +1,17 @@
 package owner
 
 import (
+	"bytes"
 	"maps"
+	"slices"
 	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
+	"mobula/wire"
 )
 
 // advancePast goes on behind a number, and behind those after it that are not waited for.
@@ -169,6 +173,43 @@ func (cc *calls) releaseInOrder(cr *callerRec) {
 	cc.timeSequenceGap(cr)
 }
 
+// hadTurn notes that a call has had its turn, as a worker says that has it: those behind it do not wait for it.
+func (cc *calls) hadTurn(t *taskRec) {
+	if t.flags&taskTurn != 0 {
+		return
+	}
+	t.flags |= taskTurn
+	cr := cc.caller(t.actor, t)
+	cr.skip(t.spec.Seq)
+	cc.releaseInOrder(cr)
+}
+
+// passed notes that a call has ended before the core was rebuilt: of those that the log has, or a driver repeats, none waits for it.
+func (cc *calls) passed(spec *wire.TaskSpec) {
+	if spec.Kind != wire.TaskActorCall {
+		return
+	}
+	if cr := cc.up.actorFor(spec.Actor).callers[spec.Caller()]; cr != nil {
+		cr.skip(spec.Seq)
+		cc.releaseInOrder(cr)
+	}
+}
+
+// closeGaps takes the calls for ended that a log does not have between those that it has: a caller's calls are logged in order, and only ended ones are
+// forgotten.
+func (cc *calls) closeGaps(a *actorRec) {
+	for _, cr := range a.callersWith(func(cr *callerRec) bool { return cr.wait.n > 0 }) {
+		seq := cr.next
+		for t := cr.wait.head; t != nil; t = t.next {
+			for ; seq < t.spec.Seq; seq++ {
+				cr.skip(seq)
+			}
+			seq = t.spec.Seq + 1
+		}
+		cc.releaseInOrder(cr)
+	}
+}
+
 // timeSequenceGap bounds the wait for a call that is missing in the sequence.
 func (cc *calls) timeSequenceGap(cr *callerRec) {
 	gap := cr.wait.head != nil && cr.wait.head.spec.Seq > cr.next
@@ -215,7 +256,10 @@ func (cc *calls) pump(a *actorRec) {
 	if a.stop != nil {
 		cc.up.maybeStop(a)
 	}
-	if a.state != actor.Alive || a.lease == nil {
+	if a.unreached != nil {
+		cc.failUnreached(a)
+	}
+	if a.state != actor.Alive || a.lease == nil || a.lease.state == lease.Lost {
 		return
 	}
 	l, window := a.lease, cc.window(a)
@@ -265,7 +309,7 @@ func (cc *calls) window(a *actorRec) int {
 func (cc *calls) callOver(t *taskRec) {
 	a := t.actor
 	a.pending--
-	if a.stop != nil {
+	if a.stop != nil || a.queue.n > 0 { // it may have held up those behind it
 		cc.touchActor(a)
 	}
 	if t.flags&taskTurn == 0 && t.spec != nil {
@@ -290,9 +334,9 @@ func (cc *calls) returnCalls(a *actorRec, calls []*taskRec, err *errs.Error) {
 	}
 }
 
-// callLost is a call whose actor ended under it.
+// callLost is a call whose actor ended under it. A worker that lives may be running it, or have it on the way.
 func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
-	cc.memory.unpinArgs(t)
+	cc.memory.abandonArgs(t)
 	t.lease = nil
 	switch {
 	case t.state.Terminal():
@@ -320,9 +364,26 @@ func (cc *calls) failUnavailable(a *actorRec) {
 	cc.eachQueued(a, func(t *taskRec) { cc.up.fail(t, cc.unavailable(a)) })
 }
 
+// failUnreached fails every call that waits for an actor of another job that cannot be reached.
+func (cc *calls) failUnreached(a *actorRec) {
+	cc.eachQueued(a, func(t *taskRec) { cc.up.fail(t, a.unreached) })
+}
+
 // failQueued fails every call that waits for a dead actor.
 func (cc *calls) failQueued(a *actorRec) {
 	cc.eachQueued(a, func(t *taskRec) { cc.up.fail(t, cc.callDied(a)) })
+}
+
+// callersWith are those who have called an actor and are of a kind, in a fixed order.
+func (a *actorRec) callersWith(of func(*callerRec) bool) []*callerRec {
+	var out []*callerRec
+	for _, cr := range a.callers {
+		if of(cr) {
+			out = append(out, cr)
+		}
+	}
+	slices.SortFunc(out, func(x, y *callerRec) int { return bytes.Compare(x.id[:], y.id[:]) })
+	return out
 }
 
 // eachQueued calls f, which takes it out, for every call that was not pushed.
@@ -330,7 +391,7 @@ func (cc *calls) eachQueued(a *actorRec, f func(*taskRec)) {
 	for a.queue.head != nil {
 		f(a.queue.head)
 	}
-	for _, cr := range a.callers {
+	for _, cr := range a.callersWith(func(cr *callerRec) bool { return cr.wait.n > 0 || cr.gap != nil }) {
 		for cr.wait.head != nil {
 			t := cr.wait.head
 			t.unlist()
@@ -373,13 +434,12 @@ func (cc *calls) unavailable(a *actorRec) *errs.Error {
 
 // callerGone lets nothing wait for a call that a client would have sent, and tells it no more of actors.
 func (as *actors) callerGone(cl *clientRec) {
-	for _, a := range as.byID {
+	for _, id := range as.actorIDs() {
+		a := as.byID[id]
 		a.forgetWatcher(cl)
-		for _, cr := range a.callers {
-			if cr.gap != nil {
-				as.timers.remove(cr.gap)
-				as.calls.sequenceGapExpired(cr)
-			}
+		for _, cr := range a.callersWith(func(cr *callerRec) bool { return cr.gap != nil }) {
+			as.timers.remove(cr.gap)
+			as.calls.sequenceGapExpired(cr)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/wire"
 )
 
@@ -60,4 +61,22 @@ func TestCallsDoNotWaitForThoseThatARestartFailed(t *testing.T) {
 	if third := s.call(a, 3); !slices.Equal(s.pushed(worker2), []ids.TaskID{third.ID}) {
 		t.Errorf("pushed %v, want %v", s.pushed(worker2), third.ID)
 	}
+}
+
+// Calls whose argument is found lost as their turn comes fail, and hold up none behind them.
+func TestCallsDoNotWaitForThoseWhoseArgumentIsLost(t *testing.T) {
+	s := newScript(t, Config{})
+	arg := s.root.Put(1)
+	s.from(driver, &wire.Seal{ID: arg, Size: 8})
+	a := s.create(counter)
+	first, second := s.call(a, 1, wire.Arg{Ref: arg}), s.call(a, 2, wire.Arg{Ref: arg})
+	third := s.call(a, 3)
+	s.step(FromStore{Msg: objectstore.Lost{ID: arg, Err: errs.New(errs.CodeObjectLost, "it is not there")}})
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline(""))
+	if got := s.pushed(worker); !slices.Equal(got, []ids.TaskID{third.ID}) {
+		t.Errorf("pushed %v, want %v", got, third.ID)
+	}
+	s.wantError(first.ID.Return(0), errs.CodeObjectLost)
+	s.wantError(second.ID.Return(0), errs.CodeObjectLost)
 }

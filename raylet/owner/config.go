@@ -43,7 +43,7 @@ type Config struct {
 	// cancellation retry).
 	CancelGrace time.Duration
 	// SettleGrace bounds the wait for the second of the two notices of a worker's death (its
-	// connection's end and its revoked leases). Default 2 s.
+	// connection's end and its revoked leases), and for the word of another job's owner on an actor that is not where it was. Default 2 s.
 	SettleGrace time.Duration
 	// SequenceGapTimeout bounds the wait for a call that is missing in its caller's sequence. Default 1 s.
 	SequenceGapTimeout time.Duration

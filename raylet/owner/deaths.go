@@ -66,6 +66,10 @@ func (ds *deaths) settleWorker(cl *clientRec) {
 	var dead []deadActor
 	for len(cl.leases) > 0 {
 		l := cl.leases[0]
+		if l.actor != nil && l.actor.rec == nil { // a worker of this job has said that it has a call of another job's actor
+			ds.foreign.moved(l.actor, err)
+			continue
+		}
 		ds.leases.unpushFetching(l)
 		l.out = nil
 		if l.actor != nil {
@@ -74,9 +78,6 @@ func (ds *deaths) settleWorker(cl *clientRec) {
 			switch {
 			case d.a.ended():
 				ds.calls.returnCalls(d.a, d.calls, err)
-			case d.a.rec == nil:
-				d.a.lease = nil
-				ds.actors.foreignLost(d.a, d.calls, err)
 			default:
 				dead = append(dead, d)
 			}
@@ -86,8 +87,8 @@ func (ds *deaths) settleWorker(cl *clientRec) {
 		for i := len(lane) - 1; i >= 0; i-- {
 			switch t := lane[i]; {
 			case t.state.Terminal():
-				t.lease = nil
 				ds.memory.unpinArgs(t)
+				t.lease = nil
 				ds.tasks.stopTimer(t)
 				ds.life.reap(t)
 			case t.state == task.Submitted:

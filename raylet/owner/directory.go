@@ -71,8 +71,8 @@ type NameHeld struct {
 // jobs it looks for.
 type Restate struct{}
 
-// ActorAt is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err. Locating, with Err, says that the node cannot find it: it
-// is of a home that the node does not reach.
+// ActorAt is where an actor is: Alive on a lease of a worker, Restarting, or Dead with Err. Locating, with Err, says that it cannot be called: it
+// is of a home that the node does not reach, or runs on another node.
 type ActorAt struct {
 	Actor  ids.ActorID
 	State  actor.State

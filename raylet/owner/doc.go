@@ -12,13 +12,13 @@
 //
 // The core is composed of parts, a type each with state and methods of its own; files begin with the name of their part. From the lowest to the
 // highest: step (what every part has in common), journal (what goes into the log), tasks (the table), objects (references and values), clients,
-// gets, promises, values (puts, seals, results), memory (the budget, arguments), leases (and classes), streams, lineage, calls, actors, life (of a task),
-// deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
+// gets, promises, values (puts, seals, results), memory (the budget, arguments), leases (and classes), creates, streams, lineage, calls, actors, foreign (actors of other jobs),
+// life (of a task), deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
 // parts.go has all of them with what each knows, records.go and records_actors.go what they keep.
 //
 // A task's way: route.go takes a client's messages apart; Submit (life_submit.go, life.go) counts the objects it uses (objects_refs.go) and
 // waits for those that are not resolved (life_args.go); ready, it queues in its class (leases_class.go); at the end of the step (step_end.go)
-// leases with room take what is queued (leases_dispatch.go, leases.go); stored arguments are pinned just before it is pushed; Done
+// leases with room (leases_room.go) take what is queued (leases_dispatch.go, leases.go), near its arguments (leases_near.go); stored arguments are pinned just before it is pushed; Done
 // (life_done.go) resolves its returns, which answers gets and wakes dependents; when nothing
 // refers to a return its value is dropped, with its hold on what it, or its error, has references
 // to (objects_contained.go), and when nothing may need the task to run again, its record (lineage.go).
@@ -26,6 +26,7 @@
 // testdata/transcripts tells it as scripts: what the owner is told, and all that it then asks for.
 //
 // Another job's objects (objects_borrowed.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
+// Before a store is asked for one, its owner has told that store where it is (borrows.go, bring.go).
 //
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
 // again (tasks_freelist.go), and what concerns every record there is goes in slices, a step each
@@ -37,7 +38,8 @@
 // object is made again by its task (lineage.go, lineage_lost.go), at once by a stream's that
 // waits for its readers (streams_retry.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild
-// reads them, and clients tell the rest (recovery.go).
+// reads them, and clients tell the rest (recovery.go). Between steps the shell keeps the log small: the core says which records it needs, and
+// takes note of where they are moved (journal_compact.go).
 //
 // Errors are *errs.Error values given to whoever gets the object. Step panics only when the
 // core finds itself inconsistent; the actor around it then rebuilds it.

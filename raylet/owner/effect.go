@@ -18,10 +18,12 @@ const (
 	ToClient EffectKind = iota + 1
 	// Receipt asks for ClientRead{Client, N} when all that was sent to Client before is on its way to it, or would be if it read.
 	Receipt
-	// ToStore sends Msg, an objectstore.Event.
+	// ToStore sends Msg, an objectstore.Event, to the store of Node.
 	ToStore
 	// ToSched sends Msg, a sched.Event.
 	ToSched
+	// ToCluster sends Msg, a cluster.Heard, Holds or Locality, to whoever chooses among the nodes. A Heard or a Locality comes before the sched.Want that it is for.
+	ToCluster
 	// ToDirectory sends Msg, a message of directory.go.
 	ToDirectory
 	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, JobGone answers an AddRef, a Get and a Resync.
@@ -41,6 +43,8 @@ const (
 	Transitions
 	// JobEnded says that nothing of the job is left: the owner may stop.
 	JobEnded
+	// Abandon says that the job has nothing on Node any more: what that node has of it is to be closed, when it answers.
+	Abandon
 )
 
 // Effect is one thing that the core asks for. The order in the slice is the order of
@@ -49,6 +53,7 @@ type Effect struct {
 	Kind    EffectKind
 	Client  ids.ClientID
 	Job     ids.JobID
+	Node    ids.Home
 	Wire    wire.Msg
 	Msg     any
 	N       int64

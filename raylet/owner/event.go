@@ -17,8 +17,26 @@ type FromClient struct {
 	Msgs   []wire.Msg
 }
 
-// FromStore is a message of the object store.
-type FromStore struct{ Msg objectstore.OwnerMsg }
+// FromStore is a message of the object store of a node.
+type FromStore struct {
+	Node ids.Home
+	Msg  objectstore.OwnerMsg
+}
+
+// NodeGone says that another node's life has ended, after ClientGone of its workers: what was only there is lost. Err says why.
+type NodeGone struct {
+	Node ids.Home
+	Err  *errs.Error
+}
+
+// NodeDoubted says that another node is most likely dead, which nobody has decided yet: work that may run twice need not wait for that.
+type NodeDoubted struct {
+	Node ids.Home
+	Err  *errs.Error
+}
+
+// JobOpened says that the job is open on another node, in answer to a cluster.Holds: what follows for the store there arrives.
+type JobOpened struct{ Node ids.Home }
 
 // FromSched is a message of the scheduler.
 type FromSched struct{ Msg sched.OwnerMsg }
@@ -66,6 +84,7 @@ type Restored struct {
 	Epoch   uint64
 	Clients []ClientJoined
 	Jobs    []ids.JobID // the others that have an owner
+	Nodes   []ids.Home  // the others that live
 }
 
 // Poisoned is a client's messages on which two cores panicked: none will step them. Err says so. It comes after Restored, again after
@@ -95,4 +114,7 @@ func (Fetched) ownerEvent()         {}
 func (Restored) ownerEvent()        {}
 func (Poisoned) ownerEvent()        {}
 func (EndJob) ownerEvent()          {}
+func (NodeGone) ownerEvent()        {}
+func (NodeDoubted) ownerEvent()     {}
+func (JobOpened) ownerEvent()       {}
 func (Stopping) ownerEvent()        {}

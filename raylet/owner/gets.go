@@ -46,7 +46,14 @@ func (gs *gets) answer(cl *clientRec, o *objRec, fetch bool) {
 		return
 	}
 	if fetch && o.state == object.Stored {
-		gs.toStore(objectstore.PinForGet{Client: cl.id, Job: gs.cfg.Job, ID: o.id, Refs: o.res.Value.Refs})
+		node := gs.nodeOf(cl)
+		if o.flags&objBorrowed == 0 {
+			gs.copies.locate(o, node)
+		} else if !gs.borrows.isOn(o.id, node) {
+			gs.borrows.forGet(o.id, node, cl)
+			return
+		}
+		gs.toStoreAt(node, objectstore.PinForGet{Client: cl.id, Job: gs.cfg.Job, ID: o.id, Refs: o.res.Value.Refs})
 		return
 	}
 	if o.state == object.Inline && cl.peer == 0 && !gs.takeWindow(cl, o, fetch) {
@@ -65,9 +72,10 @@ func (gs *gets) unget(cl *clientRec, id ids.ObjectID) {
 		return
 	}
 	o.ungetAll(cl)
+	gs.borrows.dropGet(id, cl)
 	gs.objects.queueRecount(o)
 	if o.state == object.Stored {
-		gs.toStore(objectstore.UnpinForGet{Client: cl.id, ID: id})
+		gs.toStoreAt(gs.nodeOf(cl), objectstore.UnpinForGet{Client: cl.id, ID: id})
 	}
 }
 

@@ -47,7 +47,7 @@ func TestAClientThatDoesNotReadIsSentAWindow(t *testing.T) {
 		for _, p := range told[objectstore.Pack](s) {
 			for _, v := range p.Values {
 				packed++
-				s.step(FromStore{objectstore.Packed{ID: v.ID, Size: each}})
+				s.step(FromStore{Msg: objectstore.Packed{ID: v.ID, Size: each}})
 			}
 		}
 	}

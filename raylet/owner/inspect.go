@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -53,6 +55,9 @@ func (t *taskRec) view() TaskView {
 
 var noOptions = wire.TaskOptions{Func: "unknown"}
 
+// HasOpts tells whether Opts are the task's own: they may have been given up after its end.
+func (v *TaskView) HasOpts() bool { return v.Opts != &noOptions }
+
 // ObjectView is an object as lists show it.
 type ObjectView struct {
 	ID      ids.ObjectID
@@ -64,9 +69,10 @@ type ObjectView struct {
 	Within  int      // live objects that contain it, and streams that hold it
 	Waiting int      // tasks and gets that wait for it
 	Err     *errs.Error
+	On      []ids.Home // nodes that have a copy, the one that keeps it first; none: the job's own node, if it is stored
 }
 
-func (o *objRec) view() ObjectView {
+func (c *Core) objectView(o *objRec) ObjectView {
 	v := ObjectView{ID: o.id, State: o.state, Tasks: int(o.tasks), Within: int(o.objs)}
 	if o.rec != nil {
 		v.Task = o.rec.view()
@@ -85,6 +91,9 @@ func (o *objRec) view() ObjectView {
 	}
 	if o.res != nil {
 		v.Size, v.Err = o.res.Size, o.res.Err
+	}
+	if set := c.copies.byID[o.id]; set != nil {
+		v.On = slices.Clone(set.on)
 	}
 	return v
 }
@@ -208,7 +217,7 @@ func (s *Scan) NextObjects(visit func(ObjectView)) bool {
 		for _, o := range ts {
 			o.rec.eachReturn(func(o *objRec) {
 				if o.flags&objDead == 0 {
-					visit(o.view())
+					visit(s.core.objectView(o))
 				}
 			})
 		}
@@ -216,7 +225,7 @@ func (s *Scan) NextObjects(visit func(ObjectView)) bool {
 	}
 	os := s.part(&s.core.puts, &s.puts)
 	for _, o := range os {
-		visit(o.view())
+		visit(s.core.objectView(o))
 	}
 	return len(os) > 0
 }

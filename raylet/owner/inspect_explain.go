@@ -83,7 +83,7 @@ func (c *Core) WhyObject(id ids.ObjectID) (ObjectWhy, bool) {
 	if o == nil {
 		return ObjectWhy{}, false
 	}
-	w := ObjectWhy{ObjectView: o.view(), Lineage: int(o.lineage)}
+	w := ObjectWhy{ObjectView: c.objectView(o), Lineage: int(o.lineage)}
 	if o.holder != nil {
 		w.Clients = append(w.Clients, o.holder.id)
 	}

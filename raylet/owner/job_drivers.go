@@ -12,9 +12,7 @@ func (jb *job) clientJoined(ev ClientJoined) {
 	}
 	cl.joined, cl.role, cl.ofOtherJob = true, ev.Role, ev.Guest
 	if ev.Role == wire.RoleDriver {
-		jb.sweepAll() // of the last driver: what this one submits is not to be cancelled
 		jb.clients.drivers++
-		jb.orphan = jb.ended
 	}
 	if jb.cfg.CreditWindow > 0 {
 		jb.toClient(cl, &wire.Credit{Bytes: jb.cfg.CreditWindow})
@@ -41,8 +39,10 @@ func (jb *job) clientGone(ev ClientGone) {
 		jb.startSweep(cl)
 	}
 	jb.actors.callerGone(cl)
-	jb.actors.foreignWorkerGone(cl)
-	if len(cl.leases) > 0 {
+	switch {
+	case cl.ofOtherJob:
+		jb.foreign.workerGone(cl)
+	case len(cl.leases) > 0:
 		jb.deaths.workerLost(cl)
 	}
 	jb.clients.maybeForget(cl)

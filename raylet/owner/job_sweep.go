@@ -1,6 +1,10 @@
 package owner
 
 import (
+	"maps"
+	"slices"
+
+	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -60,8 +64,8 @@ func (jb *job) sweepOn(s *sweep, budget int) (n int, over bool) {
 	if n = len(jb.sweepBuf); !s.puts.done {
 		return n, false
 	}
-	for _, o := range jb.objects.placeholders {
-		jb.objects.dropHandle(s.client, o)
+	for _, id := range slices.SortedFunc(maps.Keys(jb.objects.placeholders), ids.ObjectID.Compare) {
+		jb.objects.dropHandle(s.client, jb.objects.placeholders[id])
 	}
 	if s.client.handles > 0 { // one moved to a record behind the cursor: a placeholder was filled
 		*s = sweep{client: s.client}
@@ -106,8 +110,8 @@ func (jb *job) swept(s *sweep) {
 		jb.clients.maybeForget(s.client)
 		return
 	}
-	for _, k := range jb.leases.classes.byID {
-		jb.leases.touch(k) // nothing was dispatched meanwhile
+	for _, id := range slices.Sorted(maps.Keys(jb.leases.classes.byID)) {
+		jb.leases.touch(jb.leases.classes.byID[id]) // nothing was dispatched meanwhile
 	}
 }
 

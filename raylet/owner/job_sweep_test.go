@@ -190,36 +190,6 @@ func TestADetachedActorSeesTheSweepThrough(t *testing.T) {
 	}
 }
 
-// While what the last driver has left is being cancelled nothing starts, and a driver that
-// joins is not taken for that one.
-func TestADriverThatJoinsInASweepKeepsItsTasks(t *testing.T) {
-	s := newScript(t, Config{sweepPart: 2})
-	det := s.create(&wire.TaskOptions{Func: "detached", NumReturns: 1, ActorName: "d", Detached: true})
-	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(det.ID)}})
-	l := s.grant(worker2)
-	s.done(worker2, l, s.executed(worker2), inline(""))
-	for range 20 {
-		s.submit(simple)
-	}
-	s.step(ClientGone{Client: driver})
-	if !s.c.cancelling() {
-		t.Fatal("20 tasks were cancelled in one slice of 2")
-	}
-	const again ids.ClientID = 7
-	s.step(ClientJoined{Client: again, Role: wire.RoleDriver})
-	mine := s.spec(simple)
-	s.from(again, &wire.Submit{Spec: mine})
-	for range 20 {
-		s.pass(0)
-	}
-	if st := s.state(mine); st != task.PendingNode {
-		t.Errorf("the task of the driver that joined is %v", st)
-	}
-	if n := s.c.byState[task.PendingNode]; n != 1 {
-		t.Errorf("%d tasks are queued, one is anybody's", n)
-	}
-}
-
 // A handle that moves to a record which the sweep has passed is found by going round again.
 func TestASweepFindsWhatMovedBehindIt(t *testing.T) {
 	s := newScript(t, Config{sweepPart: 1})

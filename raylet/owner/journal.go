@@ -1,9 +1,12 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -76,9 +79,24 @@ func (j *journal) logDone(t *taskRec, d *wire.Done) {
 	if d == nil {
 		d = &wire.Done{Task: t.id(), Attempt: t.start}
 	}
+	if t.flags&taskEnded != 0 {
+		d = unresolved(t, d)
+	}
 	at := len(j.logbuf)
 	j.logbuf = record.AppendDone(j.logbuf, j.nextRecord(), d, task.Finished)
 	j.logged(at, t.endCookie())
+}
+
+// unresolved leaves out of the end of a task that has run again what its returns have already: that stays.
+func unresolved(t *taskRec, d *wire.Done) *wire.Done {
+	own := *d
+	own.Results = slices.Clone(d.Results)
+	for i := range own.Results {
+		if t.ret(uint32(i)).state != object.Pending {
+			own.Results[i] = wire.Result{}
+		}
+	}
+	return &own
 }
 
 // logFailed records an end without results.
@@ -103,11 +121,27 @@ func (j *journal) logRetry(t *taskRec) {
 }
 
 // logObject records an object that is not resolved by its task's Done: a put, an early seal,
-// a stream's item.
-func (j *journal) logObject(o *objRec, res *wire.Result, attempt uint32) {
+// a stream's item. A stored one is kept by the node.
+func (j *journal) logObject(o *objRec, res *wire.Result, attempt uint32, node ids.Home) {
 	at := len(j.logbuf)
-	j.logbuf = record.AppendObject(j.logbuf, j.nextRecord(), o.id, attempt, res)
+	j.logbuf = record.AppendObject(j.logbuf, j.nextRecord(), o.id, attempt, res, j.elsewhere(node))
 	j.logged(at, j.furtherCookie(o))
+}
+
+// logFreed records that a put's value is gone while lineage needs the put's name: a rebuilt owner is not to ask the store for it, nor to seal it once
+// more when a driver says again that it has made it.
+func (j *journal) logFreed(o *objRec) {
+	at := len(j.logbuf)
+	j.logbuf = record.AppendObject(j.logbuf, j.nextRecord(), o.id, o.attempt, &wire.Result{}, 0)
+	j.logged(at, j.furtherCookie(o))
+}
+
+// elsewhere is how the log names the node that keeps an object.
+func (j *journal) elsewhere(node ids.Home) uint64 {
+	if node == j.home() {
+		return 0
+	}
+	return uint64(node) + 1
 }
 
 // furtherCookie is where the position of a record about an object goes.

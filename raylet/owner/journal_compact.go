@@ -1,8 +1,12 @@
 package owner
 
 import (
+	"cmp"
+	"slices"
+
 	"mobula/internal/ids"
 	"mobula/raylet/owner/record"
+	"mobula/wire"
 )
 
 // What the log's upkeep needs to know. Both are called between two steps.
@@ -10,7 +14,7 @@ import (
 // Relocate says what becomes of a live record that is in the way of a compaction: where the
 // new position goes if it is to be appended again as it is, or nil if it is not needed.
 func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
-	r, _, err := record.Parse(rec)
+	r, seq, err := record.Parse(rec)
 	if err != nil {
 		return nil
 	}
@@ -33,7 +37,9 @@ func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
 	case *record.Packed:
 		places = c.placesOfObject(r.ID)
 	case *record.Forget:
-		places = c.tombs
+		if i, ok := slices.BinarySearchFunc(c.tombs, seq, func(t tomb, seq uint64) int { return cmp.Compare(t.seq, seq) }); ok {
+			places = append(places, c.tombs[i].at)
+		}
 	}
 	for _, p := range places {
 		if p != nil && *p == cookie {
@@ -67,33 +73,69 @@ func (c *Core) placesOfObject(id ids.ObjectID) []*uint64 {
 	return out
 }
 
-// FreeTombs gives the positions of the forget records that are not needed any more because
-// every record that is left of before them lies below the given position, among those that
-// go with them: below is where the second of the log's segments begins.
-func (j *journal) FreeTombs(below uint64) []uint64 {
-	var out []uint64
-	keep := j.tombs[:0]
-	for _, p := range j.tombs {
+// tomb is a forget record.
+type tomb struct {
+	at       *uint64 // its position; zero where its append failed
+	seq      uint64  // its number
+	sent     uint64  // how much the driver had sent that it may send again
+	ofDriver bool    // it names something that a driver made
+}
+
+// FreeTombs gives the positions of the forget records that are not needed any more, among those that go with the records before them: below
+// is where the second of the log's segments begins. One is needed while a record from before it may be left, and while a driver may send again
+// what it names. later counts those that would go too, if the first segment were theirs.
+func (c *Core) FreeTombs(below uint64) (free []uint64, later int) {
+	if c.recovering {
+		return nil, 0
+	}
+	keep := c.tombs[:0]
+	for _, t := range c.tombs {
 		switch {
-		case *p >= below:
-			keep = append(keep, p)
-		case *p != 0: // else its append failed
-			out = append(out, *p)
+		case t.ofDriver && c.clients.drivers > 0 && c.sent-t.sent < wire.Replayed:
+			keep = append(keep, t)
+		case *t.at >= below:
+			keep = append(keep, t)
+			later++
+		case *t.at != 0:
+			free = append(free, *t.at)
 		}
 	}
-	clear(j.tombs[len(keep):])
-	j.tombs = keep
-	return out
+	clear(c.tombs[len(keep):])
+	c.tombs = keep
+	return free, later
+}
+
+// noteSent counts what a driver sends and may send again to the node's next life.
+func (j *journal) noteSent(cl *clientRec) {
+	if cl.role == wire.RoleDriver {
+		j.sent++
+	}
+}
+
+// noteMaker marks the record of a put, or of a task's first return, that a driver made.
+func (o *objRec) noteMaker(cl *clientRec) {
+	if cl.role == wire.RoleDriver {
+		o.flags |= objOfDriver
+	}
+}
+
+// forget takes note that a put, or the task of a first return, is forgotten in this step.
+func (j *journal) forget(id ids.ObjectID, o *objRec) {
+	j.forgot = append(j.forgot, id)
+	j.forgotOfDriver = j.forgotOfDriver || o.flags&objOfDriver != 0
 }
 
 // logForget records what the step forgot.
 func (j *journal) logForget() {
+	ofDriver := j.forgotOfDriver
+	j.forgotOfDriver = false
 	if j.cfg.VolatileLog || j.ended {
 		return
 	}
 	at := len(j.logbuf)
-	j.logbuf = record.AppendForget(j.logbuf, j.nextRecord(), j.forgot)
+	seq := j.nextRecord()
+	j.logbuf = record.AppendForget(j.logbuf, seq, j.forgot)
 	ck := new(uint64)
-	j.tombs = append(j.tombs, ck)
+	j.tombs = append(j.tombs, tomb{at: ck, seq: seq, sent: j.sent, ofDriver: ofDriver})
 	j.logged(at, ck)
 }

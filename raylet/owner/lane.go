@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"math"
 	"slices"
 
 	"mobula/internal/ids"
@@ -19,9 +20,12 @@ func (l *lane) head() *taskRec {
 }
 
 // take takes the task with this id off, wherever it is; tasks end nearly in order.
-func (l *lane) take(id ids.TaskID) *taskRec {
+func (l *lane) take(id ids.TaskID) *taskRec { return l.takeAttempt(id, math.MaxUint32) }
+
+// takeAttempt takes a task off when an attempt has ended. The end of an earlier attempt, told again, takes nothing.
+func (l *lane) takeAttempt(id ids.TaskID, attempt uint32) *taskRec {
 	for i, t := range l.All() {
-		if t.ret0.id.Task == id {
+		if t.ret0.id.Task == id && t.start <= attempt {
 			return l.Remove(i)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -16,6 +17,7 @@ func (ls *leases) moveLease(l *leaseRec, ev lease.Event) bool {
 	to, ok := lease.Next(l.state, ev)
 	if ok {
 		l.state = to
+		ls.relist(l)
 	}
 	return ok
 }
@@ -29,13 +31,14 @@ func (ls *leases) granted(m sched.Granted) {
 		return // answers a core before this one
 	}
 	if l := ls.byID[m.Lease]; l != nil { // told again after a restart
-		if m.Blocked && l.state == lease.Active {
+		if m.Blocked && (l.state == lease.Active || l.state == lease.Closing) { // closing: the core before this one was asked to return it
 			ls.stillBlocked(l)
 		}
 		return
 	}
-	if _, over := ls.pastLeases[m.Lease]; over {
-		return // told twice, and returned meanwhile
+	if _, over := ls.pastLeases[m.Lease]; over { // told twice, and returned meanwhile
+		ls.toSched(sched.Return{Lease: m.Lease}) // whoever chooses nodes may count it as held again
+		return
 	}
 	if m.Up {
 		ls.giveUpLease(m.Lease) // of an actor that is no more
@@ -53,6 +56,9 @@ func (ls *leases) granted(m sched.Granted) {
 	l := &leaseRec{id: m.Lease, class: k, worker: cl}
 	ls.moveLease(l, lease.Grant)
 	ls.addLease(l)
+	if m.Epoch == 0 && k.opts.Spread {
+		ls.effects = append(ls.effects, Effect{Kind: ToCluster, Msg: cluster.Heard{Job: ls.cfg.Job, Lease: m.Lease}})
+	}
 	ls.stats.LeasesGranted++
 	k.lastWant = max(k.lastWant-1, 0) // as the scheduler counts
 	if cl.gone {                      // its Revoked is on its way
@@ -76,7 +82,9 @@ func (ls *leases) addLease(l *leaseRec) {
 	l.worker.leases = append(l.worker.leases, l)
 	if l.class != nil {
 		l.class.leases = append(l.class.leases, l)
+		l.class.local += int(bit(ls.nodeOf(l.worker) == ls.home()))
 	}
+	ls.relist(l)
 }
 
 // leaseIdle decides about a lease that has nothing to do.
@@ -137,6 +145,7 @@ func (ls *leases) returnLease(l *leaseRec) {
 // endLease forgets a lease. What was on it has been dealt with.
 func (ls *leases) endLease(l *leaseRec) {
 	ls.moveLease(l, lease.End)
+	l.answerCreates(ls.step)
 	delete(ls.byID, l.id)
 	if ls.lenient && len(ls.pastLeases) < maxPastLeases {
 		ls.pastLeases[l.id] = struct{}{}
@@ -148,6 +157,10 @@ func (ls *leases) endLease(l *leaseRec) {
 		ls.timers.remove(l.idle)
 		l.idle = nil
 	}
+	if l.word != nil {
+		ls.timers.remove(l.word)
+		l.word = nil
+	}
 	l.worker.leases = without(l.worker.leases, l)
 	ls.leaveClass(l)
 	ls.clients.maybeForget(l.worker)
@@ -156,15 +169,9 @@ func (ls *leases) endLease(l *leaseRec) {
 func (ls *leases) leaveClass(l *leaseRec) {
 	if l.class != nil && l.actor == nil {
 		l.class.leases = without(l.class.leases, l)
+		l.class.local -= int(bit(ls.nodeOf(l.worker) == ls.home()))
 		ls.touch(l.class)
 	}
-}
-
-func without(ls []*leaseRec, l *leaseRec) []*leaseRec {
-	if i := slices.Index(ls, l); i >= 0 {
-		return slices.Delete(ls, i, i+1)
-	}
-	return ls
 }
 
 // closeLease returns a lease once what was pushed on it is done.
@@ -194,12 +201,12 @@ func (ls *leases) infeasible(k *classRec, err *errs.Error) {
 	if err == nil || err.Code != errs.CodeRuntimeSetup {
 		k.infeasible = err
 	}
-	ls.setWants(k, 0)
 	for k.ready.head != nil {
 		t := k.ready.head
 		t.unlist()
 		ls.failInfeasible(t, err)
 	}
+	ls.touch(k) // a number may have crossed with this, and would stand: it is taken back
 }
 
 func (ls *leases) failInfeasible(t *taskRec, err *errs.Error) {

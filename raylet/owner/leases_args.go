@@ -33,6 +33,7 @@ func (ls *leases) argsPinned(m objectstore.ArgsPinned) {
 		return
 	}
 	ls.push(l, t, args)
+	ls.relist(l)
 }
 
 func (ls *leases) argsWait(m objectstore.ArgsWait) {
@@ -45,6 +46,7 @@ func (ls *leases) argsWait(m objectstore.ArgsWait) {
 func (ls *leases) cancelFetch(l *leaseRec, t *taskRec) {
 	if i := slices.Index(l.fetching, t); i >= 0 {
 		l.fetching = slices.Delete(l.fetching, i, i+1)
+		ls.relist(l)
 		if l.actor != nil {
 			ls.up.touchActor(l.actor)
 		}

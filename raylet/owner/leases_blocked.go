@@ -2,7 +2,6 @@ package owner
 
 import (
 	"mobula/internal/ids"
-	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
@@ -21,6 +20,7 @@ func (ls *leases) blocked(cl *clientRec, m *wire.Blocked) {
 	}
 	if m.Task.IsZero() {
 		l.slow = l.state == lease.Active && l.lane.Len() > 0
+		ls.relist(l)
 		return
 	}
 	t := ls.tasks.task(m.Task)
@@ -34,7 +34,7 @@ func (ls *leases) blocked(cl *clientRec, m *wire.Blocked) {
 	}
 	if l.actor == nil && ls.moveLease(l, lease.Block) {
 		ls.unpushFetching(l)
-		ls.toSched(sched.BlockCPU{Lease: l.id})
+		l.lendCPU(ls.step)
 	}
 }
 
@@ -51,6 +51,7 @@ func (ls *leases) returnedByWorker(cl *clientRec, id ids.TaskID) {
 	}
 	ls.up.unpush(t)
 	ls.startHead(l)
+	ls.relist(l)
 	ls.touchLease(l) // it may have nothing left
 }
 
@@ -68,9 +69,12 @@ func (ls *leases) unblocked(cl *clientRec, m *wire.Unblocked) {
 		return
 	}
 	t := ls.tasks.task(m.Task)
+	if l.state == lease.Resuming {
+		return // a core that took it over knows so from what the worker holds
+	}
 	if l.state == lease.Blocked && t != nil && t.lease == l {
 		ls.moveLease(l, lease.Unblock)
-		ls.toSched(sched.UnblockCPU{Lease: l.id})
+		l.askCPU(ls.step)
 		return
 	}
 	if t != nil && t.lease == l && t.state == task.RunningInGet {
@@ -80,16 +84,34 @@ func (ls *leases) unblocked(cl *clientRec, m *wire.Unblocked) {
 	}
 }
 
-func (ls *leases) resumed(l *leaseRec) {
-	if l.state == lease.Blocked { // a core before this one asked for it
+// lendCPU gives the CPU of a lease back to the scheduler.
+func (l *leaseRec) lendCPU(s *step) {
+	l.lent = true
+	s.toSched(sched.BlockCPU{Lease: l.id})
+}
+
+// askCPU asks the scheduler for the CPU of a lease again.
+func (l *leaseRec) askCPU(s *step) {
+	l.ask = sched.Ask{Epoch: s.epoch, Nth: l.ask.Nth + 1}
+	s.toSched(sched.UnblockCPU{Lease: l.id, Ask: l.ask})
+}
+
+// resumed is the scheduler's answer to an UnblockCPU. One that comes late speaks of a CPU that was given back again since.
+func (ls *leases) resumed(l *leaseRec, ask sched.Ask) {
+	switch {
+	case ask != l.ask && (l.lent || l.state == lease.Resuming), l.state == lease.Blocked && l.lent:
+		return
+	case l.state == lease.Blocked: // a core before this one asked for it
 		ls.moveLease(l, lease.Unblock)
 	}
+	l.lent = false
 	if !ls.moveLease(l, lease.Resume) {
-		if h := l.lane.head(); h != nil && h.state.OnWorker() && ls.lenient {
+		if h := l.lane.head(); h != nil && h.state.OnWorker() && ls.lenient && ask.Epoch != ls.epoch {
 			ls.toClient(l.worker, &wire.Resume{Task: h.id()}) // the same
 		}
 		return
 	}
+	l.answerCreates(ls.step)
 	for _, t := range l.lane.All() {
 		if t.state == task.RunningInGet {
 			ls.goOn(l, t)
@@ -127,14 +149,17 @@ func (ls *leases) stillBlocked(l *leaseRec) {
 	ls.moveLease(l, lease.Block)
 }
 
-// createWaits gives the CPU of a task to others: its create waits until they let go of what fills the disk. The task goes on when the store
-// has room, and its lease is closed when it has ended.
-func (ls *leases) createWaits(m objectstore.CreateWaits) {
-	t := ls.tasks.task(m.Task)
-	if t == nil || t.lease == nil || t.state != task.Running || t.lease.actor != nil || !ls.moveLease(t.lease, lease.Block) {
+// adoptBlocked takes over that a task waits in a get, and whether it asks for its CPU, as its worker says. The scheduler may have lost that as well: it is
+// told again.
+func (ls *leases) adoptBlocked(t *taskRec, at wire.Attempt) {
+	l := t.lease
+	if !at.Blocked || l.actor != nil || l.lane.head() != t || !ls.moveLease(l, lease.Block) {
 		return
 	}
 	ls.tasks.move(t, task.Block)
-	ls.unpushFetching(t.lease)
-	ls.toSched(sched.BlockCPU{Lease: t.lease.id})
+	l.lendCPU(ls.step)
+	if at.Asks {
+		ls.moveLease(l, lease.Unblock)
+		l.askCPU(ls.step)
+	}
 }

@@ -138,25 +138,44 @@ func (ls *leases) forgetClasses() {
 func (ls *leases) longestQueue() *classRec {
 	var k *classRec
 	for _, x := range ls.classes.byID {
-		if k == nil || x.ready.n > k.ready.n {
+		if k == nil || x.ready.n > k.ready.n || x.ready.n == k.ready.n && x.id < k.id {
 			k = x
 		}
 	}
 	return k
 }
 
+// appendClassKey writes what a class is by: every option that says where a task may run, and in which process.
 func appendClassKey(b []byte, kind wire.TaskKind, o *wire.TaskOptions) []byte {
-	b = append(b, byte(kind), bit(o.Isolate)|bit(o.Spread)<<1|bit(o.Resources == nil)<<2)
-	b = binary.AppendUvarint(b, uint64(len(o.Process)))
-	b = append(b, o.Process...)
-	b = binary.AppendUvarint(b, uint64(len(o.Func)))
-	b = append(b, o.Func...)
+	b = append(b, byte(kind), bit(o.Isolate)|bit(o.Spread)<<1|bit(o.Resources == nil)<<2, byte(o.Affinity))
+	if o.Affinity != wire.AffinityNone {
+		b = binary.AppendUvarint(b, uint64(o.Node))
+	}
+	b = appendText(b, o.Process)
+	b = appendText(b, o.Func)
+	b = appendSelector(b, o.Labels)
+	b = appendSelector(b, o.PreferLabels)
 	for _, r := range o.Resources {
-		b = binary.AppendUvarint(b, uint64(len(r.Name)))
-		b = append(b, r.Name...)
+		b = appendText(b, r.Name)
 		b = binary.AppendVarint(b, r.Amount)
 	}
 	return b
+}
+
+func appendSelector(b []byte, s wire.Selector) []byte {
+	b = binary.AppendUvarint(b, uint64(len(s)))
+	for _, m := range s {
+		b = appendText(append(b, byte(m.Op)), m.Key)
+		b = binary.AppendUvarint(b, uint64(len(m.Values)))
+		for _, v := range m.Values {
+			b = appendText(b, v)
+		}
+	}
+	return b
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
 func bit(b bool) byte {

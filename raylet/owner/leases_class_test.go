@@ -62,7 +62,7 @@ func TestALostResultIsMadeAgainThoughItsClassWasForgotten(t *testing.T) {
 	s.done(worker, l, x, wire.Result{Kind: wire.ResultStored, Size: 8})
 	s.step(FromSched{sched.Reclaim{Lease: l}})
 	s.manyClasses()
-	s.step(FromStore{objectstore.Lost{ID: spec.ID.Return(0)}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: spec.ID.Return(0)}})
 	if x := s.wanted(worker2); x.Spec.ID != spec.ID {
 		t.Fatalf("pushed is %v", x.Spec.ID)
 	}

@@ -23,60 +23,54 @@ func (ls *leases) dispatchClasses() {
 	ls.dirtyClass = ls.dirtyClass[:0]
 }
 
-// dispatch shares a class's ready tasks out among its leases: as many a lease as its
+// dispatch shares a class's ready tasks out among its leases with room: as many a lease as its
 // pipeline takes, and no more than an even share, so that none idles beside a long queue.
-// A pipeline that is nearly full is left to run down a little, so that pushes stay batched.
 func (ls *leases) dispatch(k *classRec) {
-	if k.ready.n == 0 || len(k.leases) == 0 || ls.ended || ls.up.cancelling() {
+	if k.ready.n == 0 || ls.ended || ls.up.cancelling() {
+		k.idles = false
 		return
 	}
 	depth := ls.depth(k)
-	left := 0 // leases that take tasks
-	for _, l := range k.leases {
-		if l.takes() {
-			left++
+	left := k.idle.n + k.spare.n
+	for k.ready.n > 0 && k.idle.n > 0 {
+		l := ls.nextIdle(k)
+		if l == nil && !k.idles {
+			k.idles, k.idlesSince = true, ls.now
 		}
-	}
-	if left > 1 {
-		if k.ready.n == 1 {
-			if l := k.mostRecentlyIdle(); l != nil {
-				ls.fill(k, l, 1)
-				return
-			}
-		}
-		k.next++
-	}
-	for i := range k.leases {
-		l := k.leases[(k.next+i)%len(k.leases)]
-		if !l.takes() {
-			continue
-		}
-		if k.ready.n == 0 {
+		if l == nil || !ls.fill(k, l, min(depth, share(k.ready.n, left))) {
 			return
 		}
-		share := (k.ready.n + left - 1) / left
 		left--
-		load := l.load()
-		if load > 0 && load > depth-(depth+3)/4 {
-			continue
+	}
+	k.idles = false
+	for l := k.spare.tail; l != nil && k.ready.n > 0; left-- {
+		next := l.prev
+		switch load := l.load(); {
+		case load > lowMark(depth): // the mark was higher when it was noted
+			l.unlist()
+		case !ls.fill(k, l, min(depth-load, share(k.ready.n, left))):
+			return
 		}
-		ls.fill(k, l, min(depth-load, share))
+		l = next
 	}
 }
 
-// mostRecentlyIdle gives the lease that has nothing to do since the shortest time, or nil. A single task goes there: its worker is awake still, and where tasks
-// come one at a time the other leases are returned.
-func (k *classRec) mostRecentlyIdle() *leaseRec {
-	var best *leaseRec
-	for _, l := range k.leases {
-		if l.takes() && l.load() == 0 && (best == nil || l.idleAt > best.idleAt) {
-			best = l
-		}
+func share(tasks, leases int) int { return (tasks + leases - 1) / max(leases, 1) }
+
+// nextIdle gives the lease that is to have the next task, of those that have nothing to do: the one that idles since the shortest time. Its worker is awake
+// still, and where tasks come one at a time the other leases are returned. Tasks that are to be spread go to all in turn, and those of a class with a node of
+// its own wait for no other. nil: the next task waits.
+func (ls *leases) nextIdle(k *classRec) *leaseRec {
+	switch {
+	case k.opts.Spread:
+		return k.idle.head
+	case k.opts.Affinity != wire.AffinityNone, ls.memory.copies.atHome():
+		return k.idle.tail
 	}
-	return best
+	return ls.nearest(k, k.idle.tail)
 }
 
-// readAhead advises the store of the stored arguments of the tasks that come next, one a lease, while those
+// readAhead advises the store of the stored arguments of the tasks that come next, one a lease of the store's node, while those
 // before them run. Where tasks are short they are pushed ahead, and their arguments are in memory
 // most of the time.
 func (ls *leases) readAhead(k *classRec) {
@@ -84,13 +78,13 @@ func (ls *leases) readAhead(k *classRec) {
 		return
 	}
 	t := k.ready.head
-	for range k.leases {
+	for range k.local {
 		if t == nil {
 			return
 		}
 		if t.spec != nil && !slices.Contains(k.readaheadSent, t.id()) && ls.memory.argsOf(t) == argsStored {
-			if len(k.readaheadSent) > 2*len(k.leases) {
-				k.readaheadSent = slices.Delete(k.readaheadSent, 0, len(k.leases))
+			if len(k.readaheadSent) > 2*k.local {
+				k.readaheadSent = slices.Delete(k.readaheadSent, 0, k.local)
 			}
 			k.readaheadSent = append(k.readaheadSent, t.id())
 			ls.toStore(objectstore.ReadAhead{IDs: ls.memory.storedArgs(t)})
@@ -99,23 +93,18 @@ func (ls *leases) readAhead(k *classRec) {
 	}
 }
 
-// takes tells whether tasks are pushed over the lease. One that gave back what waited behind
-// a long task gets no more until that has ended.
-func (l *leaseRec) takes() bool { return l.state == lease.Active && !l.slow }
-
 // fill pushes up to n tasks of the class's queue over a lease. A task with stored arguments
 // goes only to an idle lease: pinned and queued behind a task that waits for memory, its
-// arguments would be memory that nothing can free.
-func (ls *leases) fill(k *classRec, l *leaseRec, n int) {
+// arguments would be memory that nothing can free. It is false if the first task of the queue goes nowhere now.
+func (ls *leases) fill(k *classRec, l *leaseRec, n int) bool {
 	if n > len(l.out) && l.out == nil && n > 1 {
 		l.out = make([]wire.ExecTask, 0, n)
 	}
-	for ; n > 0 && k.ready.head != nil; n-- {
+	was := n
+	for n > 0 && k.ready.head != nil {
 		t := k.ready.head
-		if t.spec == nil {
-			if !ls.memory.pageIn(t) {
-				return
-			}
+		if t.spec == nil && !ls.memory.pageIn(t) {
+			break
 		}
 		var args []wire.ArgValue
 		if len(t.spec.Args) > 0 {
@@ -134,11 +123,12 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) {
 			}
 			if st == argsStored {
 				if l.load() > 0 {
-					return
+					break
 				}
 				t.unlist()
 				t.start++
 				ls.pinArgs(t, l)
+				n--
 				continue
 			}
 			args, _ = ls.memory.argValues(t, nil)
@@ -146,7 +136,10 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) {
 		t.unlist()
 		t.start++
 		ls.push(l, t, args)
+		n--
 	}
+	ls.relist(l)
+	return n < was || k.ready.n == 0
 }
 
 // push sends one attempt. Its number is given out already.
@@ -214,9 +207,12 @@ func (ls *leases) depth(k *classRec) int {
 
 // measured takes one run time into the class's mean. A long one counts at once, and is
 // forgotten slowly: to push too much is worse than to push too little.
-func (k *classRec) measured(ns int64) {
+func (ls *leases) measured(k *classRec, ns int64) {
 	if !k.known {
 		k.known, k.runNs = true, ns
+		for _, l := range k.leases {
+			ls.relist(l) // its pipeline is deeper now
+		}
 		return
 	}
 	k.runNs += (ns - k.runNs) / 8
@@ -234,6 +230,7 @@ func (ls *leases) want(k *classRec) {
 		return
 	}
 	if ls.setWants(k, n); n > 0 {
+		ls.locate(k)
 		ls.stats.LeaseRequests++
 		ls.returnSpareLeases()
 	}

@@ -12,7 +12,8 @@ import (
 
 // schedResync tells a scheduler that was restarted what this owner holds and wants.
 func (ls *leases) schedResync(epoch uint64) {
-	h := sched.Holdings{Job: ls.cfg.Job, Epoch: epoch}
+	ls.memory.copies.tellKnown()
+	h := sched.Holdings{Job: ls.cfg.Job, Epoch: epoch, Restarted: ls.epoch}
 	for _, id := range slices.Sorted(maps.Keys(ls.byID)) {
 		l := ls.byID[id]
 		if l.state == lease.Lost || l.actor != nil && l.actor.rec == nil {
@@ -22,18 +23,18 @@ func (ls *leases) schedResync(epoch uint64) {
 		if l.actor != nil {
 			k = l.actor.rec.class
 		}
-		resumes := 0
+		var ask sched.Ask
 		if l.state == lease.Resuming {
-			resumes = 1
+			ask = l.ask
 		}
 		h.Held = append(h.Held, sched.Held{
 			Lease: l.id, Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Worker: l.worker.id,
-			Up: l.actor != nil, Blocked: l.state == lease.Blocked || l.state == lease.Resuming, Resumes: resumes,
+			Up: l.actor != nil, Blocked: l.lent || l.state == lease.Blocked || l.state == lease.Resuming, Ask: ask,
 		})
 	}
 	for _, id := range slices.Sorted(maps.Keys(ls.classes.byID)) {
 		k := ls.classes.byID[id]
-		if ls.setWants(k, k.ready.n); k.wantSent {
+		if ls.setWants(k, k.ready.n); k.wantSent || k.infeasible != nil {
 			h.Wants = append(h.Wants, sched.Want{Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Opts: k.opts, Kind: k.kind, Backlog: k.ready.n})
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/raylet/cluster"
+	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -88,5 +90,48 @@ func TestAWorkerThatNeverJoinsIsForgotten(t *testing.T) {
 	s.step(ClientJoined{Client: stranger, Role: wire.RoleWorker})
 	if cl := s.c.clients.byID[stranger]; cl == nil || !cl.joined {
 		t.Errorf("it came after all, and is %+v", cl)
+	}
+}
+
+// Whoever chooses nodes hears which leases of tasks that are to be spread have come, before what is wanted beyond them. Of others it hears
+// nothing.
+func TestItIsToldWhichSpreadLeasesHaveCome(t *testing.T) {
+	s := newScript(t, Config{})
+	s.submit(simple)
+	s.grant(worker)
+	if got := told[cluster.Heard](s); len(got) != 0 {
+		t.Errorf("of a lease for any task it hears %v", got)
+	}
+	s.submit(&wire.TaskOptions{Func: "spread", NumReturns: 1, Spread: true})
+	l := s.grant(worker)
+	var order []any
+	for _, e := range s.out {
+		switch e.Msg.(type) {
+		case cluster.Heard, sched.Want:
+			order = append(order, e.Msg)
+		}
+	}
+	if len(order) != 2 || order[0] != (cluster.Heard{Job: 1, Lease: l}) {
+		t.Errorf("told are %v", order)
+	}
+}
+
+// A lease that closes while its task waits in a get has given its CPU back: a scheduler that is restarted must not count it.
+func TestAClosingLeaseHasGivenItsCPUBack(t *testing.T) {
+	s := newScript(t, Config{})
+	first, _, l := s.twoPushed()
+	s.from(worker, &wire.Blocked{Task: first.ID, Lease: l})
+	s.from(worker, &wire.Done{Task: first.ID, Attempt: 1, Lease: l, Results: []wire.Result{inline("x")}}) // it has not gone on
+	if st := s.c.leases.byID[l].state; st != lease.Closing {
+		t.Fatalf("the lease is %v", st)
+	}
+	s.step(FromSched{sched.Resync{Epoch: 9}})
+	if h := told[sched.Holdings](s); len(h) != 1 || len(h[0].Held) != 1 || !h[0].Held[0].Blocked {
+		t.Errorf("the scheduler is told of %+v", h)
+	}
+	s.step(FromSched{sched.Resumed{Lease: l, Ask: sched.Ask{Epoch: 3, Nth: 1}}}) // of a time before
+	s.step(FromSched{sched.Resync{Epoch: 10}})
+	if h := told[sched.Holdings](s); len(h) != 1 || !h[0].Held[0].Blocked {
+		t.Errorf("after a late answer the scheduler is told of %+v", h)
 	}
 }

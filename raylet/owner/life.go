@@ -149,7 +149,7 @@ func (lf *life) reap(t *taskRec) {
 		lf.actors.setCause(t.actor, nil, nil)
 		delete(lf.actors.byID, t.actor.id)
 	}
-	lf.journal.forgot = append(lf.journal.forgot, ids.ObjectID{Task: t.id(), Index: record.WholeTask})
+	lf.journal.forget(ids.ObjectID{Task: t.id(), Index: record.WholeTask}, &t.ret0)
 	lf.journal.cookies = append(lf.journal.cookies, &t.cookie, &t.doneAt)
 	if t.ret0.flags&objLogged != 0 {
 		lf.journal.freeCookie(&t.ret0)
@@ -171,6 +171,9 @@ func (lf *life) reap(t *taskRec) {
 // reach brings a task that waits to where a worker has it.
 func (lf *life) reach(t *taskRec) {
 	t.unlist()
+	if t.isCall() {
+		lf.calls.hadTurn(t)
+	}
 	t.gen++ // what it waited for does not matter any more
 	lf.tasks.setState(t, task.Submitted)
 }

@@ -78,8 +78,8 @@ func (lf *life) withdraw(t *taskRec) {
 	}
 	if l := t.lease; l != nil { // its arguments are being pinned
 		lf.leases.cancelFetch(l, t)
-		t.lease = nil
 		lf.memory.unpinArgs(t)
+		t.lease = nil
 		lf.leases.touchLease(l)
 	}
 }
@@ -88,9 +88,9 @@ func (lf *life) withdraw(t *taskRec) {
 // process is drained and ended. An actor's is not: other actors live in it.
 func (lf *life) abandon(t *taskRec) {
 	l := t.lease
-	l.lane.take(t.id()) // its pins stay: it may read its arguments until it returns or its process ends
+	l.lane.take(t.id())
+	lf.memory.abandonArgs(t)
 	t.lease = nil
-	t.flags &^= taskPinned
 	lf.leases.laneMoved(l)
 	if l.actor != nil {
 		return

@@ -19,27 +19,29 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 	}
 	var t *taskRec
 	if l != nil && l.worker == cl {
-		t = l.lane.take(d.Task)
+		t = l.lane.takeAttempt(d.Task, d.Attempt)
+	}
+	if t == nil || t.start != d.Attempt { // stale, abandoned, or sent by a core before this one
+		lf.memory.dropArgs(cl, d)
 	}
 	if t == nil && lf.recovering {
 		t, l = lf.findTaskOfDone(d), nil
 	}
-	if t == nil { // stale, or abandoned and back after all
-		lf.values.dropResults(d)
-		lf.toStore(objectstore.UnpinArgs{Task: d.Task, Attempt: d.Attempt})
+	if t == nil {
+		lf.values.dropResults(cl, d)
 		return
 	}
 	if l != nil {
 		lf.leases.laneMoved(l)
 	}
-	lf.memory.unpinArgs(t)
+	lf.memory.argsDone(t, d)
 	ran := d.Times.Ended - d.Times.Started
 	if t.class != nil && d.Times.Ended != 0 && ran >= 0 {
-		t.class.measured(ran)
+		lf.leases.measured(t.class, ran)
 	}
 	if t.state.Terminal() { // it was given up: its reference has an error already
 		t.lease = nil
-		lf.values.dropResults(d)
+		lf.values.dropResults(cl, d)
 		lf.tasks.stopTimer(t)
 		lf.reap(t)
 		return
@@ -49,7 +51,7 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 	}
 	t.lease = nil
 	if d.Err != nil {
-		lf.attemptFailed(t, l, d)
+		lf.attemptFailed(cl, t, l, d)
 		return
 	}
 	lf.succeed(cl, t, l, d)
@@ -69,6 +71,7 @@ func (ls *leases) laneMoved(l *leaseRec) {
 	if l.state == lease.Blocked || l.state == lease.Resuming {
 		ls.moveLease(l, lease.Close) // its task ended without going on: the scheduler counts its CPU as given back
 	}
+	ls.relist(l)
 	if l.class != nil {
 		ls.touch(l.class)
 	}
@@ -89,13 +92,13 @@ func (lf *life) reportRun(t *taskRec, d *wire.Done) {
 // succeed accepts an attempt's results.
 func (lf *life) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 	if t.x != nil && (t.x.rerunRequested || t.x.restartRequested) {
-		lf.values.dropResults(d)
+		lf.values.dropResults(cl, d)
 		lf.rerunAfterEnd(t)
 		return
 	}
 	if t.nret == wire.Streaming {
 		if len(d.Results) > 0 {
-			lf.values.dropResults(d)
+			lf.values.dropResults(cl, d)
 			lf.fail(t, errs.New(errs.CodeReturnMismatch, "%s is a stream and gave %d results", t.name(), len(d.Results)))
 			return
 		}
@@ -104,10 +107,10 @@ func (lf *life) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 			return
 		}
 		if i := t.x.stream.missing(); i >= 0 {
-			lf.lostResult(t, d, i)
+			lf.lostResult(cl, t, d, i)
 			return
 		}
-		lf.finish(t, d)
+		lf.finish(cl, t, d)
 		return
 	}
 	if t.isCreation() {
@@ -115,15 +118,15 @@ func (lf *life) succeed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
 		return
 	}
 	if len(d.Results) != int(t.nret) {
-		lf.values.dropResults(d)
+		lf.values.dropResults(cl, d)
 		lf.fail(t, errs.New(errs.CodeReturnMismatch, "%s gave %d results where its options say %d", t.name(), len(d.Results), t.nret))
 		return
 	}
 	if i := unsealed(t, d); i >= 0 {
-		lf.lostResult(t, d, i)
+		lf.lostResult(cl, t, d, i)
 		return
 	}
-	lf.finish(t, d)
+	lf.finish(cl, t, d)
 }
 
 // unsealed gives the first return that is said to be stored and is not: its worker died
@@ -138,9 +141,9 @@ func unsealed(t *taskRec, d *wire.Done) int {
 }
 
 // lostResult lets a task run again that has ended and of which the store has lost a return.
-func (lf *life) lostResult(t *taskRec, d *wire.Done, i int) {
-	lf.values.dropResults(d)
-	lf.toStore(objectstore.Free{IDs: []ids.ObjectID{d.Task.Return(i)}}) // whatever it has: the next attempt is to make it
+func (lf *life) lostResult(cl *clientRec, t *taskRec, d *wire.Done, i int) {
+	lf.values.dropResults(cl, d)
+	lf.toStoreAt(lf.nodeOf(cl), objectstore.Free{IDs: []ids.ObjectID{d.Task.Return(i)}}) // whatever it has: the next attempt is to make it
 	charge := lf.charge
 	if t.nret == wire.Streaming {
 		charge = lf.chargeLoss
@@ -154,12 +157,12 @@ func (lf *life) lostResult(t *taskRec, d *wire.Done, i int) {
 }
 
 // finish makes the results the task's. The log has them before anybody sees them.
-func (lf *life) finish(t *taskRec, d *wire.Done) {
+func (lf *life) finish(cl *clientRec, t *taskRec, d *wire.Done) {
 	lf.journal.logDone(t, d)
 	lf.tasks.move(t, task.Finish)
 	lf.stats.Finished++
 	for i := range d.Results {
-		lf.values.accepted(t.ret(uint32(i)), d, i)
+		lf.values.accepted(cl, t.ret(uint32(i)), d, i)
 	}
 	lf.promises.breakPromises(t, nil)
 	lf.afterEnd(t)

@@ -57,15 +57,18 @@ func (lf *life) chargeTo(t *taskRec, count *uint32, n int32) bool {
 }
 
 // attemptFailed is a Done with an error.
-func (lf *life) attemptFailed(t *taskRec, l *leaseRec, d *wire.Done) {
-	lf.values.dropResults(d)
+func (lf *life) attemptFailed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Done) {
+	lf.values.dropResults(cl, d)
 	t.ext().err = d.Err
 	switch {
 	case t.flags&taskCancelled != 0:
 		lf.end(t, task.Cancel, t.cancelledError())
 	case t.isCall() && d.Err.Code == errs.CodeActorUnavailable:
-		if a := t.actor; l != nil && a.rec == nil && a.lease == l { // it was stopped there; its owner says what becomes of it
-			lf.actors.foreignMoved(a, d.Err)
+		if l != nil && t.actor.rec == nil {
+			lf.foreign.awaitWord(l, d.Err) // it was stopped there
+			t.lease = l
+			l.lane.Push(t)
+			return
 		}
 		lf.calls.callLost(t.actor, t, d.Err)
 	case t.x.restartRequested, lf.again(t, d):

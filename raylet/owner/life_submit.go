@@ -21,6 +21,7 @@ func (lf *life) returnsLimit() int32 {
 // submit takes a task. One that is known already, because its parent runs again, is not
 // taken twice: the client only gets its handles.
 func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
+	lf.journal.noteSent(cl)
 	if lf.cfg.CreditWindow > 0 {
 		lf.clients.spend(cl, wire.CostOfSpec(spec))
 	}
@@ -36,6 +37,7 @@ func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
 		spec = withOneReturn(spec)
 	}
 	t := lf.newTask(spec, at)
+	t.ret0.noteMaker(cl)
 	lf.giveReturns(cl, t)
 	by := lf.tasks.task(spec.Parent)
 	t.markDetached(by)

@@ -166,6 +166,30 @@ func TestApplicationErrorsAreRetriedWhereAsked(t *testing.T) {
 	s.wantError(spec.ID.Return(0), errs.CodeTaskFailed)
 }
 
+// The end of an attempt that is told again, when the next one runs on the same lease, ends nothing: else each later end would be taken for one of the attempt
+// behind it, whose result nobody takes.
+func TestTheEndOfAnAttemptIsToldAgain(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(&wire.TaskOptions{Func: "flaky", NumReturns: 1, MaxRetries: -1, RetryExceptions: true})
+	l := s.grant(worker)
+	first := s.executed(worker)
+	boom := errs.New(errs.CodeTaskFailed, "it fails")
+	s.failed(worker, l, first, boom)
+	second := s.executed(worker)
+	if second.Attempt != first.Attempt+1 {
+		t.Fatalf("attempt %d follows %d", second.Attempt, first.Attempt)
+	}
+	for _, again := range []func(){func() { s.failed(worker, l, first, boom) }, func() { s.done(worker, l, first, inline("late")) }} {
+		if again(); len(s.pushed(worker)) > 0 || s.state(spec) != task.Running {
+			t.Errorf("the task is %v, pushed is %v", s.state(spec), s.pushed(worker))
+		}
+	}
+	s.done(worker, l, second, inline("right"))
+	if got := s.result(spec.ID.Return(0)).Result.Value.Data; string(got) != "right" {
+		t.Errorf("the result is %q", got)
+	}
+}
+
 // Where they have a bound of their own, a task's errors and its workers' deaths are counted apart, also across a crash of the core.
 func TestErrorsOfItsOwnAreCountedApart(t *testing.T) {
 	no := errs.New(errs.CodeTaskFailed, "no")
@@ -406,7 +430,7 @@ func TestBlockedTaskGivesBackCPUAndQueue(t *testing.T) {
 	if u := told[sched.UnblockCPU](s); len(u) != 1 || len(sent[*wire.Resume](s, worker)) != 0 {
 		t.Fatalf("it goes on without its CPU: %+v", u)
 	}
-	s.step(FromSched{sched.Resumed{Lease: l}})
+	s.resumed(l)
 	if m := sent[*wire.Resume](s, worker); len(m) != 1 || s.state(specs[0]) != task.Running {
 		t.Errorf("it does not go on: %+v", m)
 	}

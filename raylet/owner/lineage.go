@@ -2,8 +2,6 @@ package owner
 
 import (
 	"mobula/internal/errs"
-	"mobula/internal/ids"
-	"mobula/objectstore"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -41,9 +39,11 @@ func (ln *lineage) reproducible(t *taskRec) bool {
 	if t.state != task.Finished || t.isCall() || t.isCreation() || t.spec.Opts.MaxRetries == 0 || t.live == 0 {
 		return false
 	}
-	stored := false
-	t.eachReturn(func(o *objRec) { stored = stored || o.state == object.Stored && o.flags&objPacked == 0 })
-	return stored
+	can := false
+	t.eachReturn(func(o *objRec) {
+		can = can || o.state == object.Stored && o.flags&objPacked == 0 || o.state == object.Freed && o.lineage > 0 // it ran again, and by its end nobody waited any more
+	})
+	return can
 }
 
 // dropSpec gives up what a task would need to run again. A call keeps its spec for its name.
@@ -90,7 +90,7 @@ func (ln *lineage) remake(o *objRec) bool {
 	ev := object.Remake
 	if o.state == object.Stored {
 		ev = object.Lose
-		ln.toStore(objectstore.Free{IDs: []ids.ObjectID{o.id}}) // in case it has another copy: the new one is to be made
+		ln.copies.freeNow(o) // in case there is another copy: the new one is to be made
 		ln.objects.releaseContained(containedIn(o.res))
 	}
 	ln.objects.moveObject(o, ev)

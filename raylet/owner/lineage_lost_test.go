@@ -41,7 +41,7 @@ func (s *script) pinned(spec *wire.TaskSpec) objectstore.PinArgs {
 	for i, id := range p[0].IDs {
 		a.Values = append(a.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: uint64(64 * (i + 1)), Size: 8}})
 	}
-	s.step(FromStore{a})
+	s.step(FromStore{Msg: a})
 	return p[0]
 }
 
@@ -55,11 +55,11 @@ func TestStoredArgumentsArePinnedForTheWorker(t *testing.T) {
 		t.Fatalf("it is %v", s.state(b))
 	}
 	p := told[objectstore.PinArgs](s)
-	s.step(FromStore{objectstore.ArgsWait{Task: b.ID, Attempt: 1, Ask: p[0].Ask}})
+	s.step(FromStore{Msg: objectstore.ArgsWait{Task: b.ID, Attempt: 1, Ask: p[0].Ask}})
 	if s.state(b) != task.PendingStore {
 		t.Errorf("while the store waits it is %v", s.state(b))
 	}
-	s.step(FromStore{objectstore.ArgsPinned{Task: b.ID, Attempt: 1, Ask: p[0].Ask, Values: []objectstore.PinnedValue{{ID: a.ID.Return(0), Extent: wire.Extent{Off: 64, Size: 8}}}}})
+	s.step(FromStore{Msg: objectstore.ArgsPinned{Task: b.ID, Attempt: 1, Ask: p[0].Ask, Values: []objectstore.PinnedValue{{ID: a.ID.Return(0), Extent: wire.Extent{Off: 64, Size: 8}}}}})
 	x := s.executed(worker)
 	if len(p[0].IDs) != 1 || p[0].Worker != worker || len(x.Args) != 2 || x.Args[1].Index != 1 || x.Args[1].Extent.Off != 64 || x.Args[1].Result.Kind != wire.ResultStored {
 		t.Fatalf("pinned %+v, pushed %+v", p, x.Args)
@@ -76,7 +76,7 @@ func TestAnAnswerToWithdrawnPinsIsNotTaken(t *testing.T) {
 	a := s.makeStored(simple)
 	b := s.submit(simple, wire.Arg{Ref: a.ID.Return(0)})
 	answer := func(p objectstore.PinArgs, off uint64) {
-		s.step(FromStore{objectstore.ArgsPinned{Task: p.Task, Attempt: p.Attempt, Ask: p.Ask, Values: []objectstore.PinnedValue{{ID: p.IDs[0], Extent: wire.Extent{Off: off, Size: 8}}}}})
+		s.step(FromStore{Msg: objectstore.ArgsPinned{Task: p.Task, Attempt: p.Attempt, Ask: p.Ask, Values: []objectstore.PinnedValue{{ID: p.IDs[0], Extent: wire.Extent{Off: off, Size: 8}}}}})
 	}
 	old := s.grant(worker)
 	before := told[objectstore.PinArgs](s)[0]
@@ -96,6 +96,28 @@ func TestAnAnswerToWithdrawnPinsIsNotTaken(t *testing.T) {
 	}
 }
 
+// A store that was rebuilt is asked for pins again. What it says to the first question then, that an argument is gone for one, is not the answer to the second:
+// the pins of that would stay.
+func TestAnAnswerFromBeforeTheStoresRestartIsNotTaken(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.makeStored(simple)
+	id := a.ID.Return(0)
+	b := s.submit(simple, wire.Arg{Ref: id})
+	s.grant(worker)
+	before := told[objectstore.PinArgs](s)[0]
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Objects: []objectstore.SealedInfo{{ID: id, Attempt: 1, Size: 8}}}})
+	after := told[objectstore.PinArgs](s)
+	if len(after) != 1 {
+		t.Fatalf("the store is asked %+v", after)
+	}
+	s.step(FromStore{Msg: objectstore.Lost{ID: s.root.Put(9), Task: b.ID, Attempt: before.Attempt, Ask: before.Ask}})
+	if s.state(b) != task.PendingFetch {
+		t.Fatalf("it is %v", s.state(b))
+	}
+	s.step(FromStore{Msg: objectstore.ArgsPinned{Task: b.ID, Attempt: after[0].Attempt, Ask: after[0].Ask, Values: []objectstore.PinnedValue{{ID: id, Extent: wire.Extent{Off: 64, Size: 8}}}}})
+	s.executed(worker)
+}
+
 // Arguments that are intact and have no room fail the task, or the actor, that takes them, and
 // nothing else; its lease is free for the next.
 func TestArgumentsWithoutRoomFailTheirTaskAlone(t *testing.T) {
@@ -108,8 +130,8 @@ func TestArgumentsWithoutRoomFailTheirTaskAlone(t *testing.T) {
 		if len(p) != 1 || p[0].Task != id {
 			t.Fatalf("the store is asked %+v", p)
 		}
-		s.step(FromStore{objectstore.ArgsWait{Task: id, Attempt: p[0].Attempt, Ask: p[0].Ask}})
-		s.step(FromStore{objectstore.ArgsRefused{Task: id, Attempt: p[0].Attempt, Ask: p[0].Ask, Err: errs.New(errs.CodeStoreFull, "9 objects of 90 bytes")}})
+		s.step(FromStore{Msg: objectstore.ArgsWait{Task: id, Attempt: p[0].Attempt, Ask: p[0].Ask}})
+		s.step(FromStore{Msg: objectstore.ArgsRefused{Task: id, Attempt: p[0].Attempt, Ask: p[0].Ask, Err: errs.New(errs.CodeStoreFull, "9 objects of 90 bytes")}})
 	}
 	b := s.submit(simple, wire.Arg{Ref: put})
 	l := s.grant(worker)
@@ -118,8 +140,8 @@ func TestArgumentsWithoutRoomFailTheirTaskAlone(t *testing.T) {
 	if err := s.result(b.ID.Return(0)).Result.Err; !strings.Contains(err.Msg, "the arguments of simple have no room: 9 objects of 90 bytes") {
 		t.Errorf("it says %q", err.Msg)
 	}
-	s.step(FromStore{objectstore.ArgsRefused{Task: b.ID, Attempt: 1, Err: errs.New(errs.CodeStoreFull, "once more")}}) // too late
-	next := s.submit(simple, wire.Arg{Ref: put})                                                                       // over the same lease
+	s.step(FromStore{Msg: objectstore.ArgsRefused{Task: b.ID, Attempt: 1, Err: errs.New(errs.CodeStoreFull, "once more")}}) // too late
+	next := s.submit(simple, wire.Arg{Ref: put})                                                                            // over the same lease
 	s.pinned(next)
 	s.done(worker, l, s.executed(worker), inline("v"))
 	if s.state(next) != task.Finished {
@@ -161,7 +183,7 @@ func TestLostResultIsMadeAgainWithItsArguments(t *testing.T) {
 	if p := told[objectstore.PinForGet](s); len(p) != 1 {
 		t.Fatalf("the store is asked %+v", p)
 	}
-	s.step(FromStore{objectstore.Lost{ID: b.ID.Return(0), Client: driver}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: b.ID.Return(0), Client: driver}})
 	if s.state(a) != task.PendingNode || s.state(b) != task.PendingArgs {
 		t.Fatalf("the argument's task is %v, the result's %v", s.state(a), s.state(b))
 	}
@@ -186,21 +208,21 @@ func TestWhatCannotBeMadeAgainSaysWhy(t *testing.T) {
 	s := newScript(t, Config{})
 	put := s.root.Put(1)
 	s.from(driver, &wire.Seal{ID: put, Size: 8})
-	s.step(FromStore{objectstore.Lost{ID: put, Client: driver, Err: errs.New(errs.CodeObjectLost, "checksum")}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: put, Client: driver, Err: errs.New(errs.CodeObjectLost, "checksum")}})
 	s.wantError(put, errs.CodeObjectLost)
 
 	often := s.makeStored(&wire.TaskOptions{Func: "once", NumReturns: 1, MaxRetries: 3}) // the class's options are its
 	once := s.makeStored(&wire.TaskOptions{Func: "once", NumReturns: 1})
-	s.step(FromStore{objectstore.Lost{ID: once.ID.Return(0)}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: once.ID.Return(0)}})
 	s.wantError(once.ID.Return(0), errs.CodeReconstructionFailed)
-	s.step(FromStore{objectstore.Lost{ID: often.ID.Return(0)}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: often.ID.Return(0)}})
 	if s.state(often) != task.PendingNode {
 		t.Errorf("one that may run again is %v", s.state(often))
 	}
 
 	small := newScript(t, Config{MaxLineageBytes: 1})
 	a := small.makeStored(simple)
-	small.step(FromStore{objectstore.Lost{ID: a.ID.Return(0)}})
+	small.step(FromStore{Msg: objectstore.Lost{ID: a.ID.Return(0)}})
 	small.wantError(a.ID.Return(0), errs.CodeReconstructionFailed)
 	if small.c.stats.LineageEvicted != 1 {
 		t.Error("its lineage is kept beyond the limit")
@@ -253,7 +275,7 @@ func TestPackedValueIsReadBackFromTheLog(t *testing.T) {
 	if p := told[objectstore.Pack](s); len(p) != 1 || len(p[0].Values) != 1 {
 		t.Fatalf("over the budget: %+v", p)
 	}
-	s.step(FromStore{objectstore.Packed{ID: put, Size: 2000}})
+	s.step(FromStore{Msg: objectstore.Packed{ID: put, Size: 2000}})
 	if s.c.budget.inline != 0 {
 		t.Errorf("%d bytes are still in memory", s.c.budget.inline)
 	}
@@ -261,7 +283,7 @@ func TestPackedValueIsReadBackFromTheLog(t *testing.T) {
 	if kept := s.c.object(put).res.Value.Meta; string(kept) != "meta" {
 		t.Errorf("what is kept is %q: a part of the message, of which nothing goes then", kept)
 	}
-	s.step(FromStore{objectstore.Lost{ID: put, Client: driver}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: put, Client: driver}})
 	var ask Effect
 	for _, e := range s.out {
 		if e.Kind == Fetch {
@@ -303,7 +325,7 @@ func TestInlineArgumentsThatAreTooManyGoThroughTheStore(t *testing.T) {
 	}
 	also := s.submit(simple, wire.Arg{Ref: put[2]}, wire.Arg{Ref: put[3]}) // it has room in a message
 	s.done(worker, l, s.executed(worker), inline("v"))
-	s.step(FromStore{objectstore.Packed{ID: put[1], Size: 10}})
+	s.step(FromStore{Msg: objectstore.Packed{ID: put[1], Size: 10}})
 	s.pass(packRetry + time.Millisecond) // the others had no room: what is left fits
 	l = s.grant(worker)
 	s.pinned(heavy)
@@ -331,7 +353,7 @@ func TestInlineArgumentsThatAreTooManyGoThroughTheStore(t *testing.T) {
 	}
 	s.from(driver, &wire.Cancel{Task: heavy.ID})
 	for i := range put {
-		s.step(FromStore{objectstore.Packed{ID: put[i], Size: 10}})
+		s.step(FromStore{Msg: objectstore.Packed{ID: put[i], Size: 10}})
 	}
 	s.wantError(heavy.ID.Return(0), errs.CodeCancelled)
 
@@ -350,9 +372,9 @@ func TestInlineArgumentsThatAreTooManyGoThroughTheStore(t *testing.T) {
 		t.Errorf("%v overtakes the call before it", p)
 	}
 	for _, id := range more[:2] {
-		s.step(FromStore{objectstore.Packed{ID: id, Size: 10}})
+		s.step(FromStore{Msg: objectstore.Packed{ID: id, Size: 10}})
 	}
-	s.step(FromStore{objectstore.Packed{ID: more[2], Size: 10}})
+	s.step(FromStore{Msg: objectstore.Packed{ID: more[2], Size: 10}})
 	s.pinned(first)
 	if s.state(first) != task.Submitted || s.state(second) != task.Submitted {
 		t.Errorf("the calls are %v and %v", s.state(first), s.state(second))
@@ -432,5 +454,18 @@ func TestPagingLooksAtATaskTwiceAtMost(t *testing.T) {
 	}
 	if err := s.c.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A job ends, and its core is rebuilt before that is over: what it had freed by then is no loss where a store does not have it.
+func TestNothingIsLostOfAJobThatHasEnded(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.makeStored(simple)
+	s.c = s.rebuilt()
+	s.step(Restored{Epoch: 7, Clients: []ClientJoined{{Client: worker, Role: wire.RoleWorker}}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: a.ID.Return(0), Err: errs.New(errs.CodeObjectLost, "it was freed")}})
+	s.from(worker, holds(7))
+	if s.c.stats.Lost != 0 {
+		t.Errorf("%d objects are lost", s.c.stats.Lost)
 	}
 }

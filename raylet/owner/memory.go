@@ -84,7 +84,7 @@ func (ms *memory) packed(m objectstore.Packed) {
 	o := ms.objects.object(m.ID)
 	if o == nil || o.state != object.Inline || len(o.res.Value.Refs) > 0 {
 		if o == nil || o.state == object.Freed {
-			ms.objects.frees = append(ms.objects.frees, m.ID) // it was dropped meanwhile
+			ms.copies.frees = append(ms.copies.frees, m.ID) // it was dropped meanwhile
 		}
 		return
 	}

@@ -128,23 +128,72 @@ func (ms *memory) packArgs(t *taskRec) {
 	}
 }
 
-// pinAgain repeats a PinArgs that the store has forgotten.
+// pinAgain repeats a PinArgs that the store has forgotten, under a new number: an answer to the first one may still come. Before the store knows of all that is
+// borrowed it is not asked.
 func (ms *memory) pinAgain(t *taskRec, l *leaseRec) {
-	ms.toStore(objectstore.PinArgs{Job: ms.cfg.Job, Task: t.id(), Attempt: t.start, Worker: l.worker.id, IDs: ms.storedArgs(t), Ask: ms.ask(t)})
+	t.gen++
+	node, args, waits := ms.nodeOf(l.worker), ms.storedArgs(t), false
+	for _, id := range args {
+		if o := ms.objects.object(id); o.flags&objBorrowed == 0 {
+			ms.copies.locate(o, node)
+		} else if !ms.borrows.isOn(id, node) {
+			ms.borrows.forArgs(id, node, t)
+			waits = true
+		}
+	}
+	if waits {
+		return
+	}
+	ms.toStoreAt(node, objectstore.PinArgs{Job: ms.cfg.Job, Task: t.id(), Attempt: t.start, Worker: l.worker.id, IDs: args, Ask: ms.ask(t)})
+}
+
+// pinBrought goes on with a task that has waited for what it borrows, unless it does so no more.
+func (ms *memory) pinBrought(t *taskRec, gen uint32) {
+	if t.gen == gen && t.lease != nil && !t.lease.worker.gone && t.state == task.PendingFetch {
+		ms.pinAgain(t, t.lease)
+	}
 }
 
 // ask tells a task's PinArgs from those that it withdrew, and from those of the cores before this one: whose answers come later name
 // extents that are pinned no more.
 func (ms *memory) ask(t *taskRec) uint64 { return ms.epoch<<32 | uint64(t.gen) }
 
-// unpinArgs gives the pins of the latest attempt up.
+// unpinArgs gives the pins of the latest attempt up, which has its lease still.
 func (ms *memory) unpinArgs(t *taskRec) {
 	if t.flags&taskPinned != 0 {
 		t.flags &^= taskPinned
-		ms.toStore(objectstore.UnpinArgs{Task: t.id(), Attempt: t.start})
+		ms.toStoreAt(ms.nodeOf(t.lease.worker), objectstore.UnpinArgs{Task: t.id(), Attempt: t.start})
+	}
+}
+
+// abandonArgs leaves the pins of the latest attempt, which has its lease still, to its worker: it may read its arguments until it says
+// that it is done, or its process ends.
+func (ms *memory) abandonArgs(t *taskRec) {
+	if t.flags&taskPinned != 0 {
+		t.flags &^= taskPinned
+		ms.toStoreAt(ms.nodeOf(t.lease.worker), objectstore.AbandonArgs{Task: t.id(), Attempt: t.start})
+	}
+}
+
+// argsDone gives up the pins of the latest attempt, which has its lease still, on its worker's report. They are abandoned if it still runs.
+func (ms *memory) argsDone(t *taskRec, d *wire.Done) {
+	if d.StillRuns {
+		ms.abandonArgs(t)
+	} else {
+		ms.unpinArgs(t)
+	}
+}
+
+// dropArgs does the same for an attempt that is no task's latest.
+func (ms *memory) dropArgs(cl *clientRec, d *wire.Done) {
+	at := objectstore.UnpinArgs{Task: d.Task, Attempt: d.Attempt}
+	if d.StillRuns {
+		ms.toStoreAt(ms.nodeOf(cl), objectstore.AbandonArgs(at))
+	} else {
+		ms.toStoreAt(ms.nodeOf(cl), at)
 	}
 }
 
 func (ms *memory) idleArgs(t *taskRec, idle bool) {
-	ms.toStore(objectstore.ArgsIdle{Task: t.id(), Idle: idle})
+	ms.toStoreAt(ms.nodeOf(t.lease.worker), objectstore.ArgsIdle{Task: t.id(), Idle: idle})
 }

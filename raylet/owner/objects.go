@@ -1,6 +1,9 @@
 package owner
 
 import (
+	"maps"
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/object"
@@ -139,7 +142,7 @@ func (os *objects) fillPlaceholder(o, s *objRec) {
 func (os *objects) eachObject(f func(*objRec)) {
 	os.tasks.eachTask(func(t *taskRec) { t.eachReturn(f) })
 	os.puts.each(f)
-	for _, o := range os.placeholders {
-		f(o)
+	for _, id := range slices.SortedFunc(maps.Keys(os.placeholders), ids.ObjectID.Compare) {
+		f(os.placeholders[id])
 	}
 }

@@ -26,6 +26,18 @@ func (os *objects) known(id ids.ObjectID) *objRec {
 	return os.borrow(id)
 }
 
+// borrowStays tells whether another job's object is needed though nothing here refers to it.
+func (os *objects) borrowStays(o *objRec) bool {
+	return o.lineage > 0 || o.waits != nil || os.borrows.awaits(o.id)
+}
+
+// recountBorrowed looks whether another job's object is still needed.
+func (os *objects) recountBorrowed(id ids.ObjectID) {
+	if o := os.placeholders[id]; o != nil {
+		os.queueRecount(o)
+	}
+}
+
 func (os *objects) ofOtherJob(id ids.ObjectID) bool { return id.Job() != os.cfg.Job }
 
 // askFor asks the owner of another job's object for it, since somebody waits.
@@ -38,10 +50,11 @@ func (os *objects) askFor(o *objRec) {
 
 // returnBorrowed gives back an object that nothing here refers to any more. While somebody waits for it, it stays.
 func (os *objects) returnBorrowed(o *objRec) {
-	if o.lineage > 0 || o.waits != nil {
+	if os.borrowStays(o) {
 		return
 	}
 	delete(os.placeholders, o.id)
+	delete(os.borrows.byID, o.id)
 	res := o.res
 	o.state, o.res = object.Freed, nil
 	os.releaseContained(containedIn(res))

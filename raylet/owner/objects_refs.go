@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"mobula/internal/ids"
-	"mobula/objectstore"
 	"mobula/raylet/owner/object"
 	"mobula/wire"
 )
@@ -190,8 +189,11 @@ func (os *objects) drop(o *objRec) {
 		if o.lineage > 0 && o.flags&objPacked != 0 {
 			return // it was small, and lies where small values go when there are many
 		}
-		os.frees = append(os.frees, o.id)
+		os.copies.free(o)
 		os.dropValue(o)
+		if o.rec == nil && o.lineage > 0 {
+			os.journal.logFreed(o)
+		}
 	}
 	if o.lineage > 0 {
 		return
@@ -228,7 +230,7 @@ func (os *objects) forgetObject(o *objRec) {
 		return
 	}
 	os.puts.remove(&o.id)
-	os.journal.forgot = append(os.journal.forgot, o.id)
+	os.journal.forget(o.id, o)
 	os.journal.cookies = append(os.journal.cookies, &o.cookie)
 	if cks := os.journal.putCookies[o.id]; cks != nil {
 		os.journal.cookies = append(os.journal.cookies, cks...)
@@ -237,14 +239,6 @@ func (os *objects) forgetObject(o *objRec) {
 }
 
 func (j *journal) freeCookie(o *objRec) { j.cookies = append(j.cookies, &o.cookie) }
-
-// flushFrees tells the store what to free, in one message.
-func (os *objects) flushFrees() {
-	if len(os.frees) > 0 {
-		os.toStore(objectstore.Free{IDs: slices.Clone(os.frees)})
-		os.frees = os.frees[:0]
-	}
-}
 
 // dropHandles takes every handle a client has, at once: of one that says what it holds. One that
 // is gone is swept. Either looks at every object: clients end seldom, and a set of handles for

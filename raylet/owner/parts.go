@@ -5,6 +5,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/queue"
 	"mobula/objectstore"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -18,6 +19,8 @@ type Core struct {
 	*step
 	*journal
 	*tasks
+	*copies
+	*borrows
 	*objects
 	*clients
 	*gets
@@ -25,10 +28,12 @@ type Core struct {
 	*values
 	*memory
 	*leases
+	*creates
 	*streams
 	*lineage
 	*calls
 	*actors
+	*foreign
 	*life
 	*deaths
 	*peers
@@ -42,24 +47,28 @@ func New(cfg Config) *Core {
 	c := &Core{step: s}
 	c.journal = newJournal(s)
 	c.tasks = newTasks(s)
-	c.objects = newObjects(s, c.journal, c.tasks, c)
+	c.copies = newCopies(s, c.journal, c)
+	c.borrows = newBorrows(s, c)
+	c.objects = newObjects(s, c.journal, c.tasks, c.copies, c.borrows, c)
 	c.clients = newClients(s)
-	c.gets = &gets{step: s, objects: c.objects, clients: c.clients, up: c}
+	c.gets = &gets{step: s, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, up: c}
 	c.promises = newPromises(s, c.objects, c)
-	c.values = &values{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, up: c}
-	c.memory = &memory{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, up: c}
+	c.values = &values{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, objects: c.objects, clients: c.clients, up: c}
+	c.memory = &memory{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, borrows: c.borrows, objects: c.objects, up: c}
 	c.leases = newLeases(s, c.tasks, c.clients, c.promises, c.memory, c)
+	c.creates = &creates{step: s, tasks: c.tasks, leases: c.leases}
 	c.streams = &streams{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, values: c.values, leases: c.leases, up: c}
-	c.lineage = &lineage{step: s, tasks: c.tasks, objects: c.objects, clients: c.clients, gets: c.gets, memory: c.memory, leases: c.leases, streams: c.streams, up: c}
+	c.lineage = &lineage{step: s, tasks: c.tasks, copies: c.copies, objects: c.objects, clients: c.clients, gets: c.gets, memory: c.memory, leases: c.leases, streams: c.streams, up: c}
 	c.calls = &calls{step: s, tasks: c.tasks, objects: c.objects, memory: c.memory, leases: c.leases, up: c}
 	c.actors = newActors(s, c.journal, c.tasks, c.objects, c.clients, c.leases, c.calls, c)
+	c.foreign = &foreign{step: s, clients: c.clients, leases: c.leases, calls: c.calls, actors: c.actors}
 	c.life = &life{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, promises: c.promises, values: c.values, memory: c.memory,
-		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors}
-	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, life: c.life}
-	c.peers = &peers{step: s, objects: c.objects, clients: c.clients, up: c}
-	c.job = &job{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, gets: c.gets, leases: c.leases, streams: c.streams,
-		actors: c.actors, life: c.life, deaths: c.deaths}
-	c.recovery = &recovery{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, gets: c.gets, promises: c.promises, values: c.values,
+		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, foreign: c.foreign}
+	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, foreign: c.foreign, life: c.life}
+	c.peers = &peers{step: s, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, up: c}
+	c.job = &job{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, gets: c.gets, leases: c.leases, streams: c.streams,
+		actors: c.actors, foreign: c.foreign, life: c.life, deaths: c.deaths, peers: c.peers}
+	c.recovery = &recovery{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, objects: c.objects, clients: c.clients, gets: c.gets, promises: c.promises, values: c.values,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, life: c.life, peers: c.peers, job: c.job, up: c}
 	return c
 }
@@ -86,23 +95,25 @@ type step struct {
 // journal writes the owner's log: it numbers the records, keeps where each went, and says which are not needed any more.
 type journal struct {
 	*step
-	logs       []LogRecord
-	logbuf     []byte
-	forgot     []ids.ObjectID
-	cookies    []*uint64
-	records    uint64                       // numbers given out
-	optNo      map[*wire.TaskOptions]uint32 // options in the log
-	optKeys    map[string]uint32
-	optByNo    map[uint32]*wire.TaskOptions
-	optCookies map[uint32]*uint64
-	optLast    *wire.TaskOptions
-	optLNo     uint32
-	keyBuf     []byte
-	putCookies map[ids.ObjectID][]*uint64 // of further records about puts
-	deadLog    []*uint64                  // what a rebuilt core found in the log and has no use for
-	tombs      []*uint64                  // of forget records, oldest first
-	fetches    map[uint64]*fetch
-	token      uint64
+	logs           []LogRecord
+	logbuf         []byte
+	forgot         []ids.ObjectID
+	cookies        []*uint64
+	records        uint64                       // numbers given out
+	optNo          map[*wire.TaskOptions]uint32 // options in the log
+	optKeys        map[string]uint32
+	optByNo        map[uint32]*wire.TaskOptions
+	optCookies     map[uint32]*uint64
+	optLast        *wire.TaskOptions
+	optLNo         uint32
+	keyBuf         []byte
+	putCookies     map[ids.ObjectID][]*uint64 // of further records about puts
+	deadLog        []*uint64                  // what a rebuilt core found in the log and has no use for
+	tombs          []tomb                     // oldest first, by number
+	forgotOfDriver bool                       // something in forgot was made by a driver
+	sent           uint64                     // by the driver, of what it may send again
+	fetches        map[uint64]*fetch
+	token          uint64
 }
 
 func newJournal(s *step) *journal {
@@ -127,12 +138,58 @@ type tasks struct {
 
 func newTasks(s *step) *tasks { return &tasks{step: s, children: make(map[ids.TaskID][]ids.TaskID)} }
 
+// copies is on which nodes stored objects are. Of one that only the job's own node has, there is no entry.
+type copies struct {
+	*step
+	journal *journal
+	up      copiesUp
+	byID    map[ids.ObjectID]*copySet
+	frees   []ids.ObjectID // on the job's own node
+	freesAt map[ids.Home][]ids.ObjectID
+	alone   []ids.Home        // the job's own node
+	known   map[ids.Home]int  // how many objects each other node knows of
+	told    map[ids.Home]bool // the nodes of which who chooses nodes was told so
+	opened  map[ids.Home]bool // the nodes of which it has answered that the job is open there
+	changed []ids.Home        // whose count may be zero now, or not any more
+}
+
+func newCopies(s *step, j *journal, up copiesUp) *copies {
+	return &copies{step: s, journal: j, up: up, byID: make(map[ids.ObjectID]*copySet), freesAt: make(map[ids.Home][]ids.ObjectID), alone: []ids.Home{s.home()},
+		known: make(map[ids.Home]int), told: make(map[ids.Home]bool), opened: make(map[ids.Home]bool)}
+}
+
+// copiesUp knows the objects, and makes those again whose last copy is gone.
+type copiesUp interface {
+	object(id ids.ObjectID) *objRec
+	objectLost(o *objRec, err *errs.Error)
+}
+
+// borrows is which stores know of objects of other jobs, as their owners have said, and who waits for that.
+type borrows struct {
+	*step
+	up   borrowsUp
+	byID map[ids.ObjectID]*borrowed
+}
+
+func newBorrows(s *step, up borrowsUp) *borrows {
+	return &borrows{step: s, up: up, byID: make(map[ids.ObjectID]*borrowed)}
+}
+
+// borrowsUp looks again at what waited, and whether an object is still needed.
+type borrowsUp interface {
+	get(cl *clientRec, id ids.ObjectID, fetch bool)
+	pinBrought(t *taskRec, gen uint32)
+	recountBorrowed(id ids.ObjectID)
+}
+
 // objects is what the owner knows of objects: their states, who refers to them, and what is freed when nobody does. Those of other jobs
 // that something here refers to are among them.
 type objects struct {
 	*step
 	journal      *journal
 	tasks        *tasks
+	copies       *copies
+	borrows      *borrows
 	up           objectsUp
 	puts         table                    // of Put
 	placeholders map[ids.ObjectID]*objRec // referred to and unknown
@@ -141,12 +198,11 @@ type objects struct {
 	dropped      map[ids.ObjectID]*errs.Error // see poisoned
 	silent       map[ids.JobID]struct{}       // whose owners are to tell a rebuilt core what they have
 	recountQueue []*objRec                    // that lost a reference
-	frees        []ids.ObjectID
 	waitsFree    []*waits
 }
 
-func newObjects(s *step, j *journal, ts *tasks, up objectsUp) *objects {
-	return &objects{step: s, journal: j, tasks: ts, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[uint64]refTransfer),
+func newObjects(s *step, j *journal, ts *tasks, cp *copies, br *borrows, up objectsUp) *objects {
+	return &objects{step: s, journal: j, tasks: ts, copies: cp, borrows: br, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[uint64]refTransfer),
 		dropped: make(map[ids.ObjectID]*errs.Error), silent: make(map[ids.JobID]struct{})}
 }
 
@@ -174,6 +230,8 @@ func newClients(s *step) *clients { return &clients{step: s, byID: make(map[ids.
 // gets answers clients that ask for objects, no faster than they read.
 type gets struct {
 	*step
+	copies       *copies
+	borrows      *borrows
 	objects      *objects
 	clients      *clients
 	up           getsUp
@@ -207,6 +265,7 @@ type values struct {
 	*step
 	journal *journal
 	tasks   *tasks
+	copies  *copies
 	objects *objects
 	clients *clients
 	up      valuesUp
@@ -222,6 +281,8 @@ type memory struct {
 	*step
 	journal *journal
 	tasks   *tasks
+	copies  *copies
+	borrows *borrows
 	objects *objects
 	up      memoryUp
 }
@@ -248,6 +309,7 @@ type leases struct {
 	classes    classTable
 	wanting    int // classes that wait for leases
 	keyBuf     []byte
+	held       []cluster.Held // scratch of most
 	dirtyClass []*classRec
 	dirtyLease []*leaseRec
 }
@@ -264,6 +326,13 @@ type leasesUp interface {
 	fail(t *taskRec, err *errs.Error)
 	unpush(t *taskRec)
 	requeue(t *taskRec, front bool)
+}
+
+// creates is the tasks that have lent their CPU, since a create of theirs waits.
+type creates struct {
+	*step
+	tasks  *tasks
+	leases *leases
 }
 
 // streams is the items of streaming tasks: who reads them, how far, and what is lost.
@@ -291,6 +360,7 @@ type streamsUp interface {
 type lineage struct {
 	*step
 	tasks   *tasks
+	copies  *copies
 	objects *objects
 	clients *clients
 	gets    *gets
@@ -307,7 +377,7 @@ type lineageUp interface {
 	charge(t *taskRec) bool
 	chargeLoss(t *taskRec) bool
 	requeue(t *taskRec, front bool)
-	borrowedLost(o *objRec, m objectstore.Lost)
+	borrowedLost(o *objRec, node ids.Home, m objectstore.Lost)
 }
 
 // calls is the calls of actors: their order, one caller to one actor, and where they wait.
@@ -335,7 +405,7 @@ type callsUp interface {
 	reap(t *taskRec)
 }
 
-// actors is the life of actors: named, made, restarted, stopped, watched; and where those of other jobs are.
+// actors is the life of actors: named, made, restarted, stopped, watched.
 type actors struct {
 	*step
 	journal          *journal
@@ -365,6 +435,15 @@ type actorsUp interface {
 	reap(t *taskRec)
 }
 
+// foreign is the actors of other jobs: where they are, and what becomes of the calls that were there.
+type foreign struct {
+	*step
+	clients *clients
+	leases  *leases
+	calls   *calls
+	actors  *actors
+}
+
 // life is the life of a task: submitted, waiting for its arguments, queued, run, tried again, cancelled, ended. It is above all parts that a task
 // goes through, which ask for what it does by an interface of their own.
 type life struct {
@@ -381,6 +460,7 @@ type life struct {
 	lineage  *lineage
 	calls    *calls
 	actors   *actors
+	foreign  *foreign
 }
 
 // deaths decides what becomes of what ran in a worker's process that died, and who is charged for it.
@@ -393,15 +473,19 @@ type deaths struct {
 	leases  *leases
 	calls   *calls
 	actors  *actors
+	foreign *foreign
 	life    *life
 }
 
 // peers is the owners of other jobs: clients of this one for its objects, and the ones to ask for theirs.
 type peers struct {
 	*step
+	copies  *copies
+	borrows *borrows
 	objects *objects
 	clients *clients
 	up      peersUp
+	awaited []bringing // until the job is open on a node
 }
 
 // peersUp ends a client.
@@ -412,14 +496,18 @@ type job struct {
 	*step
 	journal  *journal
 	tasks    *tasks
+	copies   *copies
+	borrows  *borrows
 	objects  *objects
 	clients  *clients
 	gets     *gets
 	leases   *leases
 	streams  *streams
 	actors   *actors
+	foreign  *foreign
 	life     *life
 	deaths   *deaths
+	peers    *peers
 	told     bool // JobEnded is out
 	sweeps   queue.Queue[*sweep]
 	sweeping *timer // of the next slice
@@ -431,6 +519,7 @@ type recovery struct {
 	*step
 	journal  *journal
 	tasks    *tasks
+	copies   *copies
 	objects  *objects
 	clients  *clients
 	gets     *gets

@@ -33,12 +33,15 @@ func (a *above) waitGet(*clientRec, *objRec, bool) {}
 func (a *above) maybeUnneeded(*objRec)             {}
 func (a *above) taken(*objRec)                     {}
 func (a *above) lastHandleReleased(*actorRec)      {}
+func (a *above) object(ids.ObjectID) *objRec       { return nil }
+func (a *above) objectLost(*objRec, *errs.Error)   {}
 
 // alone makes the parts that objects are made of, and nothing else.
 func alone() (*objects, *above) {
 	s := &step{cfg: Config{Job: 1}.withDefaults(), effects: make([]Effect, 1)}
 	a := &above{}
-	return newObjects(s, newJournal(s), newTasks(s), a), a
+	j := newJournal(s)
+	return newObjects(s, j, newTasks(s), newCopies(s, j, a), newBorrows(s, nil), a), a
 }
 
 func put(os *objects, n uint64) *objRec {
@@ -64,8 +67,8 @@ func TestObjectsLiveAsLongAsSomethingRefersToThem(t *testing.T) {
 	if os.object(inner.id) != nil || os.object(outer.id) != nil || cl.handles != 0 {
 		t.Errorf("what nothing refers to is still there: %v, %v, %d handles", os.object(outer.id), os.object(inner.id), cl.handles)
 	}
-	if len(os.frees) != 1 || os.frees[0] != inner.id {
-		t.Errorf("the store is to free %v, want the one that lies there", os.frees)
+	if len(os.copies.frees) != 1 || os.copies.frees[0] != inner.id {
+		t.Errorf("the store is to free %v, want the one that lies there", os.copies.frees)
 	}
 	if len(os.journal.forgot) != 2 {
 		t.Errorf("the log is to forget %d objects, want 2", len(os.journal.forgot))

@@ -19,8 +19,8 @@ import (
 
 // FromOwner is a message of the owner of another job.
 //
-// About objects of this job: *wire.AddRef, *wire.Release, *wire.Get and *wire.Holdings; *wire.Cancel of a task of this job.
-// About objects of its own: *wire.Resolved, and *wire.Resync, which asks for Holdings.
+// About objects of this job: *wire.AddRef, *wire.Release, *wire.Get, Bring, BorrowLost and *wire.Holdings; *wire.Cancel of a task of this job.
+// About objects of its own: *wire.Resolved, Brought, and *wire.Resync, which asks for Holdings.
 // Passing, Arrived, Reached, JobGone and Unreachable, by value.
 type FromOwner struct {
 	Job ids.JobID
@@ -116,6 +116,7 @@ func (pe *peers) tellHeld(job ids.JobID) {
 			pe.toOwner(job, &wire.Get{ID: o.id})
 		}
 	}
+	pe.borrows.repeatAsks(job)
 }
 
 // borrowedResolved is what an object's own owner says it is.
@@ -137,8 +138,14 @@ func (pe *peers) borrowedResolved(m *wire.Resolved) {
 }
 
 // borrowedLost has an object's own owner find a way to a value that the store does not have any more, and asks for it anew.
-func (pe *peers) borrowedLost(o *objRec, m objectstore.Lost) {
-	pe.toOwner(o.id.Job(), objectstore.Lost{ID: o.id, Attempt: m.Attempt, Err: m.Err, Unsealed: m.Unsealed})
+func (pe *peers) borrowedLost(o *objRec, node ids.Home, m objectstore.Lost) {
+	pe.toOwner(o.id.Job(), BorrowLost{Node: node, Lost: objectstore.Lost{ID: o.id, Attempt: m.Attempt, Copy: m.Copy, Err: m.Err, Unsealed: m.Unsealed}})
+	pe.loseBorrowed(o)
+}
+
+// loseBorrowed has whoever needs another job's object ask for it anew.
+func (pe *peers) loseBorrowed(o *objRec) {
+	pe.borrows.lost(o.id)
 	pe.objects.releaseContained(containedIn(o.res))
 	pe.objects.moveObject(o, object.Lose)
 	o.res = nil
@@ -155,6 +162,7 @@ func (pe *peers) failBorrowed(job ids.JobID, err *errs.Error) {
 			pe.objects.moveObject(o, object.SetError)
 			o.res = errorResult(err)
 		}
+		pe.borrows.goOnAll(o.id)
 	}
 }
 

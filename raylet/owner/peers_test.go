@@ -96,11 +96,16 @@ func TestAnotherJobsObjectIsLost(t *testing.T) {
 	stored := &wire.Resolved{ID: farPut, Result: wire.Result{Kind: wire.ResultStored, Size: 10}}
 	s.from(driver, &wire.AddRef{ID: farPut}, &wire.Get{ID: farPut, Fetch: true})
 	s.fromFar(stored)
+	s.wantSaid("Bring")
+	s.fromFar(Brought{ID: farPut})
 	if p := told[objectstore.PinForGet](s); len(p) != 1 || p[0].Job != 1 {
 		t.Fatalf("the store is asked %+v", p)
 	}
-	s.step(FromStore{objectstore.Lost{ID: farPut, Client: driver, Err: errs.New(errs.CodeObjectLost, "gone")}})
-	s.wantSaid("store.Lost", "Get")
+	s.step(FromStore{Msg: objectstore.Lost{ID: farPut, Client: driver, Copy: 3, Err: errs.New(errs.CodeObjectLost, "gone")}})
+	s.wantSaid("BorrowLost", "Get")
+	if l := told[BorrowLost](s); l[0].Lost.Copy != 3 || l[0].Lost.ID != farPut {
+		t.Errorf("it is told of %+v", l)
+	}
 	s.fromFar(&wire.Resolved{ID: farPut, Result: *errorResult(errs.New(errs.CodeObjectLost, "gone"))})
 	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || r[0].Result.Err.Code != errs.CodeObjectLost {
 		t.Fatalf("the driver gets %+v", r)

@@ -302,7 +302,7 @@ func (h *hostile) sched() sched.OwnerMsg {
 	case 1:
 		return sched.Revoked{Lease: h.lease(), Err: h.err(), Peak: 1 << 20}
 	case 2:
-		return sched.Resumed{Lease: h.lease()}
+		return sched.Resumed{Lease: h.lease(), Ask: sched.Ask{Nth: uint64(h.n(4, "ask"))}}
 	case 3:
 		if len(h.keys) > 0 && h.n(4, "infeasible") == 0 {
 			return sched.Infeasible{Key: h.keys[h.n(len(h.keys), "key")], Err: h.err()}

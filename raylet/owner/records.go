@@ -8,6 +8,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/queue"
+	"mobula/objectstore"
 	"mobula/raylet/owner/lease"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
@@ -53,6 +54,7 @@ const (
 	objPromised                         // in promises.open
 	objBorrowed                         // a placeholder: another job's
 	objAsked                            // a foreign one: its owner was asked for it
+	objOfDriver                         // a put, or the first return of a task, that a driver made, and may send again after a restart of the node
 )
 
 // held tells whether the value is needed.
@@ -219,12 +221,18 @@ type leaseRec struct {
 	closing        bool // asked back
 	slow           bool // its task takes long: it gave back those behind
 	otherJobsCalls bool // another job had calls on its actor when its process died
+	lent           bool // the scheduler was told that its CPU is given back, by this core
 	dirty          bool
+	ask            sched.Ask // of the last UnblockCPU
 	lane           lane
 	fetching       []*taskRec      // arguments being pinned
 	out            []wire.ExecTask // to be pushed when the step ends
+	creates        []ids.TaskID    // tasks that wait for the CPU to go on with a create
+	in             *leaseList      // of its class's, by what it has to do; nil: it has no room
+	prev, next     *leaseRec
 	idleAt         int64
 	idle           *timer
+	word           *timer // of another job's actor that is not there any more; nil: it is there
 }
 
 func (l *leaseRec) load() int { return l.lane.Len() + len(l.fetching) }
@@ -238,10 +246,20 @@ type classRec struct {
 	ready         taskList
 	looked        uint64 // of ready.pushed, how far pageOut has looked
 	leases        []*leaseRec
-	next          int   // of leases, where the next round begins
-	lastWant      int   // the last Want, less the leases granted since
-	wantSent      bool  // the last Want was not 0
-	runNs         int64 // mean run time; meaningful where known
+	idle          leaseList  // of them, with nothing to do
+	spare         leaseList  // whose pipeline has run down
+	local         int        // of them, on the job's own node
+	passed        int        // tasks that went before the first of ready, since they were nearer
+	far           ids.TaskID // the task that waits for a lease where its arguments are
+	farSince      int64
+	idles         bool // leases have nothing to do, because tasks wait for others
+	idlesSince    int64
+	barren        map[ids.Home]int64 // until when nothing waits for a lease on a node, since the last wait for one was for nothing
+	near          *timer             // it may go elsewhere
+	located       bool               // the nodes that have arguments were told
+	lastWant      int                // the last Want, less the leases granted since
+	wantSent      bool               // the last Want was not 0
+	runNs         int64              // mean run time; meaningful where known
 	known         bool
 	dirty         bool
 	isolated      bool         // one task a process
@@ -258,7 +276,7 @@ type group struct {
 }
 
 // streamRec is a task's stream. The stream holds its items until a client has taken a
-// handle on them; it is open until its end was told, it was cancelled, or nobody reads it.
+// handle on them; it is open until its readers have its end, it was cancelled, or nobody reads it.
 type streamRec struct {
 	items    []*objRec // by index; nil: not made yet
 	produced uint32    // items announced
@@ -279,6 +297,7 @@ type streamRec struct {
 type streamWait struct {
 	client *clientRec
 	index  uint32
+	leaves bool // it says when it has the end or an error
 }
 
 func newStream() *streamRec { return &streamRec{length: -1} }
@@ -327,10 +346,20 @@ type resyncWait struct {
 	started bool
 	epoch   uint64
 	jobs    []ids.JobID // the others
+	nodes   []ids.Home  // the others that live
 	waiting map[ids.ClientID]bool
 	held    []Event
 	at      int // of held, the one being stepped; -1: none
 	timer   *timer
+
+	forgotten [][]ids.ObjectID // by the log, as its Forget records name it
+	attempts  []heldAttempt    // that workers have still
+}
+
+// heldAttempt is an attempt that a worker of a node has.
+type heldAttempt struct {
+	node ids.Home
+	objectstore.UnpinArgs
 }
 
 func newResyncWait() *resyncWait { return &resyncWait{waiting: make(map[ids.ClientID]bool), at: -1} }
@@ -346,6 +375,9 @@ type timer struct {
 	caller  *callerRec
 	inquiry *culpritInquiry
 	actor   *actorRec
+	class   *classRec
+	lost    *objectstore.Lost
+	bring   *bringing
 }
 
 func (s *streamRec) item(i uint32) *objRec {

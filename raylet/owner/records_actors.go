@@ -32,9 +32,10 @@ type actorRec struct {
 	lostLease ids.LeaseID     // of its last instance
 	inquiry   *culpritInquiry // nil: nobody asks who is to be charged for its last death
 	dirty     bool
-	forgot    bool // some of its callers
-	claimed   bool // its name is registered
-	doubt     bool // another job's, and calls for it may have run that a lost core had pushed
+	forgot    bool        // some of its callers
+	claimed   bool        // its name is registered
+	doubt     bool        // another job's, and calls for it may have run that a lost core had pushed
+	unreached *errs.Error // another job's, why it cannot be called; until the next call asks again
 	cause     *errs.Error
 	stop      *errs.Error // why it is to end after its calls; nil: it is not
 	closing   *timer      // of its close hook, while it is Stopping

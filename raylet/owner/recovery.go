@@ -45,7 +45,7 @@ func (rc *recovery) restored(ev Restored) {
 		p.waiting[j.Client] = true
 		rc.toClient(cl, &wire.Resync{Component: wire.ComponentOwner, Epoch: ev.Epoch})
 	}
-	p.jobs = ev.Jobs
+	p.jobs, p.nodes = ev.Jobs, ev.Nodes
 	rc.peers.askPeers(ev.Jobs)
 	p.timer = rc.timers.add(rc.now+int64(rc.cfg.ResyncTimeout), timer{kind: timerResync})
 	rc.maybeResume()
@@ -73,6 +73,8 @@ func (rc *recovery) deferEvent(ev Event) {
 		}
 	case ClientGone:
 		delete(p.waiting, ev.Client)
+	case NodeGone:
+		maps.DeleteFunc(p.waiting, func(id ids.ClientID, _ bool) bool { return id.Home() == ev.Node })
 	}
 	p.held = append(p.held, ev)
 	rc.maybeResume()
@@ -121,23 +123,31 @@ func (rc *recovery) maybeResume() {
 			rc.adoptAll(ev)
 		}
 	}
+	forgotten := rc.forgottenReplays()
 	for i, ev := range p.held {
 		p.at = i
 		switch ev := ev.(type) {
 		case FromClient:
-			rc.resumeClient(ev)
+			rc.resumeClient(ev, forgotten)
 		case ClientJoined:
 			rc.job.clientJoined(ev)
+		case NodeGone: // those of its next life join behind it
+			rc.job.nodeGone(ev)
 		}
 	}
 	p.at = -1
 	rc.up.drain()
 	rc.reconcile()
 	rc.pause, rc.resuming, rc.recovering = nil, p, false
+	ended := p.ended()
 	for i, ev := range p.held {
 		p.at = i
-		switch ev.(type) {
-		case FromClient, ClientJoined:
+		switch ev := ev.(type) {
+		case FromClient, ClientJoined, NodeGone:
+		case FromStore:
+			if i >= ended[ev.Node] {
+				rc.up.handle(ev)
+			}
 		default:
 			rc.up.handle(ev)
 		}
@@ -177,15 +187,31 @@ func (rc *recovery) adoptAll(ev FromClient) {
 	}
 }
 
-func (rc *recovery) resumeClient(ev FromClient) {
+// ended gives the index in held at which each node's life ended. NodeGone is stepped before the rest of held: copies that the node's store
+// had named before are gone.
+func (p *resyncWait) ended() map[ids.Home]int {
+	at := make(map[ids.Home]int)
+	for i, ev := range p.held {
+		if ev, ok := ev.(NodeGone); ok {
+			at[ev.Node] = i
+		}
+	}
+	return at
+}
+
+func (rc *recovery) resumeClient(ev FromClient, forgotten map[ids.ObjectID]bool) {
 	cl := rc.clients.client(ev.Client)
 	if cl == nil || !cl.joined {
 		return
 	}
 	for _, m := range ev.Msgs {
-		if rc.pause.answers(m) { // what it runs was adopted
+		id, _ := madeBy(m)
+		switch {
+		case rc.pause.answers(m): // what it runs was adopted
 			rc.applyHoldings(cl, m.(*wire.Holdings))
-		} else {
+		case forgotten[id] && cl.role == wire.RoleDriver:
+			rc.passOver(cl, m)
+		default:
 			rc.up.message(cl, m)
 		}
 	}
@@ -208,13 +234,15 @@ func (rc *recovery) applyHoldings(cl *clientRec, m *wire.Holdings) {
 	for _, g := range m.Gets {
 		rc.gets.get(cl, g.ID, g.Fetch)
 	}
-	for _, s := range m.Streams {
-		rc.streams.streamNext(cl, s.Task, s.Index)
+	for i := range m.Streams {
+		rc.streams.streamNext(cl, &m.Streams[i])
 	}
 }
 
-// adoptAttempt takes over a task that a worker has.
+// adoptAttempt takes over a task that a worker has, or has the worker cancel it. Either way its arguments stay pinned until the worker is done
+// with it.
 func (rc *recovery) adoptAttempt(cl *clientRec, at wire.Attempt) {
+	rc.pause.attempts = append(rc.pause.attempts, heldAttempt{rc.nodeOf(cl), objectstore.UnpinArgs{Task: at.Task, Attempt: at.Attempt}})
 	t := rc.tasks.task(at.Task)
 	if t != nil {
 		t.start = max(t.start, at.Attempt) // the number is used, whatever becomes of the attempt
@@ -239,12 +267,11 @@ func (rc *recovery) adoptAttempt(cl *clientRec, at wire.Attempt) {
 	rc.life.reach(t)
 	t.lease = l
 	t.flags |= taskPinned | taskAdopted // whether anything is pinned the store knows
-	if t.isCall() {
-		t.flags |= taskTurn
-	}
 	l.lane.Push(t)
+	rc.leases.relist(l)
 	if l.lane.Len() == 1 && l.actor == nil {
 		rc.tasks.setState(t, task.Running)
+		rc.leases.adoptBlocked(t, at)
 	}
 	if t.x != nil && t.x.forceAfterGrace {
 		rc.life.startGrace(t)
@@ -264,6 +291,7 @@ func (rc *recovery) adoptEnded(cl *clientRec, t *taskRec, id ids.LeaseID) {
 	t.lease = l
 	t.flags |= taskPinned | taskAdopted
 	l.lane.Push(t)
+	rc.leases.relist(l)
 	rc.life.startGrace(t)
 }
 
@@ -332,6 +360,8 @@ func (rc *recovery) reconcile() {
 		}
 	}
 	rc.keepArgs()
+	rc.leaveDeadNodes()
+	rc.askStores()
 	rc.tasks.eachTask(func(t *taskRec) {
 		switch {
 		case t.nret == wire.Streaming && t.state.OnWorker():
@@ -344,8 +374,8 @@ func (rc *recovery) reconcile() {
 		}
 	})
 	rc.objects.eachObject(rc.objects.queueRecount)
-	for _, cl := range rc.clients.byID {
-		if cl.joined && rc.cfg.CreditWindow > 0 {
+	for _, id := range slices.Sorted(maps.Keys(rc.clients.byID)) {
+		if cl := rc.clients.byID[id]; cl.joined && rc.cfg.CreditWindow > 0 {
 			rc.toClient(cl, &wire.Credit{Bytes: 0})
 		}
 	}
@@ -354,14 +384,47 @@ func (rc *recovery) reconcile() {
 	}
 }
 
-// keepArgs tells the store whose arguments stay pinned. The others were asked for by a core that is lost, for tasks that
-// have ended meanwhile, or wait: they will be asked for again, it may be for another worker.
+// keepArgs tells each node's store whose arguments stay pinned. The others were asked for by a core that is lost, for tasks that
+// have ended meanwhile, or wait: they will be asked for again, it may be for another worker. Those of attempts that were not adopted
+// are abandoned.
 func (rc *recovery) keepArgs() {
-	m := objectstore.KeepArgs{Job: rc.cfg.Job}
+	kept := make(map[ids.Home][]objectstore.UnpinArgs)
+	for _, node := range append(slices.Clone(rc.pause.nodes), rc.home()) {
+		kept[node] = nil
+	}
+	runs := make(map[objectstore.UnpinArgs]bool)
 	rc.tasks.eachTask(func(t *taskRec) {
 		if t.lease != nil && t.flags&taskPinned != 0 {
-			m.Attempts = append(m.Attempts, objectstore.UnpinArgs{Task: t.id(), Attempt: t.start})
+			node, at := rc.nodeOf(t.lease.worker), objectstore.UnpinArgs{Task: t.id(), Attempt: t.start}
+			runs[at] = true
+			kept[node] = append(kept[node], at)
 		}
 	})
-	rc.toStore(m)
+	left := slices.DeleteFunc(rc.pause.attempts, func(at heldAttempt) bool { return runs[at.UnpinArgs] })
+	for _, at := range left {
+		kept[at.node] = append(kept[at.node], at.UnpinArgs)
+	}
+	for _, node := range slices.Sorted(maps.Keys(kept)) {
+		rc.toStoreAt(node, objectstore.KeepArgs{Job: rc.cfg.Job, Attempts: kept[node]})
+	}
+	for _, at := range left {
+		rc.toStoreAt(at.node, objectstore.AbandonArgs(at.UnpinArgs))
+	}
+}
+
+// askStores has each node's store say what it has: the log has the node that keeps an object, and not those with copies, nor what the core
+// before this one had freed and not told.
+func (rc *recovery) askStores() {
+	for _, node := range append(slices.Clone(rc.pause.nodes), rc.home()) {
+		rc.toStoreAt(node, objectstore.ListObjects{Job: rc.cfg.Job})
+	}
+}
+
+// leaveDeadNodes gives up what the log has on nodes where the job is not any more.
+func (rc *recovery) leaveDeadNodes() {
+	for _, node := range rc.copies.nodes() {
+		if !slices.Contains(rc.pause.nodes, node) {
+			rc.copies.leaveTo(node)
+		}
+	}
 }

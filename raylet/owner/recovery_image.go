@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/ids"
 	"mobula/raylet/owner/record"
 	"mobula/wire"
@@ -10,12 +12,14 @@ import (
 type image struct {
 	opts    map[uint32]*wire.TaskOptions
 	optsAt  map[uint32]uint64
-	tombs   []uint64
+	tombs   []tomb
 	dead    []uint64 // of what was forgotten, or replaced
 	tasks   map[ids.TaskID]*taskImage
 	order   []*taskImage // by submission
 	objects map[ids.ObjectID]*objectImage
 	objList []*objectImage
+
+	forgotten [][]ids.ObjectID // as Forget records name it
 }
 
 type taskImage struct {
@@ -23,6 +27,7 @@ type taskImage struct {
 	cookie  uint64
 	done    *record.Done
 	doneAt  uint64
+	results []*record.Done // of the ends before it
 	retry   *record.Retry
 	again   bool // charged after its end: it was being made again
 	actor   *record.Actor
@@ -41,6 +46,9 @@ type objectImage struct {
 	gone     bool
 }
 
+// onlyPacked tells whether the object's result is in its task's end, and the log has no more of it than that it was packed.
+func (o *objectImage) onlyPacked() bool { return o.packed != nil && o.Result.Kind == wire.ResultNone }
+
 type numbered struct {
 	r           record.Record
 	seq, cookie uint64
@@ -55,8 +63,9 @@ func (im *image) task(id ids.TaskID) *taskImage {
 	return t
 }
 
-func (im *image) add(cookie uint64, r record.Record) {
-	switch r := r.(type) {
+func (im *image) add(n *numbered) {
+	cookie := n.cookie
+	switch r := n.r.(type) {
 	case *record.Options:
 		im.opts[r.No], im.optsAt[r.No] = r.Opts, cookie
 	case *record.Submit:
@@ -70,6 +79,7 @@ func (im *image) add(cookie uint64, r record.Record) {
 		t := im.task(r.Done.Task)
 		if t.done != nil {
 			t.further = append(t.further, t.doneAt)
+			t.results = append(t.results, t.done)
 		}
 		t.done, t.doneAt, t.again = r, cookie, false
 	case *record.Retry:
@@ -99,7 +109,8 @@ func (im *image) add(cookie uint64, r record.Record) {
 			im.object(o)
 		}
 	case *record.Forget:
-		im.tombs = append(im.tombs, cookie)
+		im.tombs = append(im.tombs, tomb{at: &cookie, seq: n.seq, ofDriver: true})
+		im.forgotten = append(im.forgotten, r.IDs)
 		for _, id := range r.IDs {
 			im.forget(id)
 		}
@@ -141,6 +152,17 @@ func (im *image) object(o *objectImage) {
 	}
 }
 
+// result gives the last result of a return, and of which attempt it is; nil: none is in an end of the task.
+func (t *taskImage) result(i uint32) (*wire.Result, uint32) {
+	for _, d := range slices.Backward(append(t.results, t.done)) {
+		if int(i) < len(d.Done.Results) && d.Done.Results[i].Kind != wire.ResultNone {
+			r := d.Done.Results[i]
+			return &r, d.Done.Attempt
+		}
+	}
+	return nil, 0
+}
+
 func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
 	if t.submit == nil {
 		return false
@@ -159,9 +181,7 @@ func (j *journal) rebuild(im *image) {
 		j.optCookies[no] = &ck
 		j.optKeys[string(record.EncodeOptions(nil, o))] = no
 	}
-	for _, ck := range im.tombs {
-		j.tombs = append(j.tombs, &ck)
-	}
+	j.tombs = im.tombs
 	for _, ck := range im.dead {
 		j.deadLog = append(j.deadLog, &ck)
 	}

@@ -36,7 +36,7 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 		if i+1 < len(all) && all[i+1].seq == all[i].seq {
 			im.dead = append(im.dead, all[i].cookie) // it was moved
 		} else {
-			im.add(all[i].cookie, all[i].r)
+			im.add(&all[i])
 		}
 		all[i].r = nil
 	}
@@ -46,6 +46,7 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 	c.lenient = true
 	c.pastLeases = make(map[ids.LeaseID]struct{})
 	c.pause, c.recovering = newResyncWait(), true
+	c.pause.forgotten = im.forgotten
 	c.build(im)
 	return c, nil
 }
@@ -74,6 +75,9 @@ func (rc *recovery) build(im *image) {
 	for _, ti := range live {
 		rc.buildLife(ti)
 	}
+	for _, id := range rc.actors.actorIDs() {
+		rc.calls.closeGaps(rc.actors.byID[id])
+	}
 }
 
 func (rc *recovery) buildTask(ti *taskImage) {
@@ -83,6 +87,7 @@ func (rc *recovery) buildTask(ti *taskImage) {
 	t := rc.life.newTask(ti.submit.Spec, at)
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
+	t.ret0.flags |= objOfDriver // for all that is known
 	t.detachedDescendant = ti.submit.DetachedDescendant
 	for _, ck := range ti.further {
 		x := t.ext()
@@ -105,6 +110,12 @@ func (rc *recovery) buildTask(ti *taskImage) {
 		}
 		if r.Insist {
 			t.ext().forceAfterGrace = true
+		}
+	}
+	if a := ti.actor; a != nil && (a.State == actor.Alive || a.State == actor.Stopping) {
+		ti.again = false
+		if ti.done == nil { // the log ends between the record that the actor is up and that of its creation's end
+			ti.done = &record.Done{State: task.Finished, Done: wire.Done{Task: t.id()}}
 		}
 	}
 	if ti.done != nil {
@@ -139,10 +150,18 @@ func (rc *recovery) buildObject(im *objectImage) {
 			return
 		}
 	}
-	if im.Result.Kind != wire.ResultNone {
+	if o.rec == nil {
+		o.flags |= objOfDriver
+	} else {
+		o.rec.start = max(o.rec.start, im.Attempt) // the number is used: a new attempt of it would pass for the one that made this
+	}
+	if !im.onlyPacked() {
 		o.cookie = im.cookie
 		o.flags |= objLogged
 		rc.setBuilt(o, &im.Result, im.Attempt)
+		if im.Elsewhere != 0 && o.state == object.Stored {
+			rc.copies.made(o, ids.Home(im.Elsewhere-1))
+		}
 	}
 	if im.packed != nil {
 		*rc.journal.objectCookie(o) = im.packedAt
@@ -171,6 +190,8 @@ func (rc *recovery) setBuilt(o *objRec, r *wire.Result, attempt uint32) {
 		o.state, o.res, o.attempt = object.Stored, r, attempt
 	case wire.ResultError:
 		o.state, o.res = object.Failed, errorResult(r.Err)
+	default: // what the log has of an object without a result is that it was freed
+		o.state, o.attempt = object.Freed, attempt
 	}
 }
 
@@ -217,11 +238,11 @@ func (rc *recovery) buildResults(ti *taskImage) {
 		rc.setBuilt(&t.ret0, handleValue(t, id, rc.cfg.Job), 0)
 	default:
 		t.eachReturn(func(o *objRec) {
-			if d.Done.Err != nil {
+			switch r, attempt := ti.result(o.id.Index); {
+			case r != nil && (d.Done.Err == nil || r.Kind != wire.ResultStored): // also of a task that failed as it ran again for another return
+				rc.setBuilt(o, r, attempt)
+			case d.Done.Err != nil:
 				rc.setBuilt(o, errorResult(d.Done.Err), 0)
-			} else if int(o.id.Index) < len(d.Done.Results) {
-				r := d.Done.Results[o.id.Index]
-				rc.setBuilt(o, &r, d.Done.Attempt)
 			}
 		})
 	}
@@ -254,6 +275,7 @@ func (rc *recovery) buildLife(ti *taskImage) {
 	}
 	if t.spec.Kind == wire.TaskActorCall {
 		t.actor = rc.actors.actorFor(t.spec.Actor)
+		rc.calls.passed(t.spec)
 	}
 	rc.lineage.keepLineage(t)
 }

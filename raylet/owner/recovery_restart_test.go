@@ -1,12 +1,16 @@
 package owner
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
+	"mobula/raylet/owner/record"
 	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -101,6 +105,54 @@ func (s *script) rebuilt() *Core {
 		s.t.Fatal(err)
 	}
 	return c
+}
+
+// A lease that the core before was asked to return comes back, and its task is in a get: the CPU has to be asked for again.
+func TestLeaseIsStillBlockedThatIsAskedBackDuringARestart(t *testing.T) {
+	s := newScript(t, Config{})
+	x := s.spec(simple)
+	s.from(driver, &wire.Submit{Spec: x})
+	l := s.grant(worker)
+	at := s.executed(worker)
+	s.from(worker, &wire.Blocked{Task: x.ID, Lease: l})
+	s.rebuild(7)
+	h := holds(7)
+	h.Tasks = []wire.Attempt{{Task: x.ID, Attempt: at.Attempt, Lease: l}}
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	s.step(FromSched{sched.Granted{Key: sched.ClassKey{Job: 1, Class: s.c.classOf(0, simple).id}, Lease: l, Worker: worker, Blocked: true, Epoch: 7}})
+	s.from(driver, holds(7))
+	s.from(worker2, holds(7))
+	s.from(worker, h)
+	s.from(worker, &wire.Unblocked{Task: x.ID, Lease: l})
+	if got := told[sched.UnblockCPU](s); len(got) != 1 || got[0].Lease != l {
+		t.Errorf("the scheduler is asked %+v", got)
+	}
+	if got := sent[*wire.Resume](s, worker); len(got) != 0 {
+		t.Errorf("the task goes on at once: %+v", got)
+	}
+}
+
+// The log may end between the two records of an actor that is up. Its worker is gone with the machine, and it is made again.
+func TestActorIsMadeAgainWhereTheLogLacksItsCreationsEnd(t *testing.T) {
+	s := newScript(t, Config{})
+	a := s.create(&wire.TaskOptions{Func: "counter", NumReturns: 1, MaxRestarts: 1})
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline(""))
+	last := slices.Max(slices.Collect(maps.Keys(s.logs)))
+	if r, _, err := record.Parse(s.logs[last]); err != nil {
+		t.Fatal(err)
+	} else if _, ok := r.(*record.Done); !ok {
+		t.Fatalf("the last record is %T", r)
+	}
+	delete(s.logs, last)
+
+	h := holds(1)
+	h.Handles = []ids.ObjectID{a.ID.Return(0)}
+	s.answered(1, map[ids.ClientID]*wire.Holdings{driver: h})
+	s.done(worker2, s.grant(worker2), s.executed(worker2), inline(""))
+	if s.state(a) != task.Finished {
+		t.Errorf("the creation is %v", s.state(a))
+	}
 }
 
 // A node that is stopped in order leaves its detached actors to be made again, at nobody's cost; what is not detached ends.

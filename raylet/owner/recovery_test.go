@@ -181,7 +181,7 @@ func TestRestartedStore(t *testing.T) {
 	b := s.submit(simple, wire.Arg{Ref: a.ID.Return(0)})
 	s.grant(worker)
 	orphan := s.root.Put(9)
-	s.step(FromStore{objectstore.Inventory{Job: 1, Objects: []objectstore.SealedInfo{{ID: a.ID.Return(0), Attempt: 1}, {ID: orphan}}}})
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Objects: []objectstore.SealedInfo{{ID: a.ID.Return(0), Attempt: 1}, {ID: orphan}}}})
 	if p := told[objectstore.PinArgs](s); len(p) != 1 || p[0].Task != b.ID {
 		t.Errorf("pins asked again: %+v", p)
 	}
@@ -217,7 +217,7 @@ func TestARestartedStoreKeepsNothingThatNobodyFrees(t *testing.T) {
 	for _, id := range []ids.ObjectID{stored, pending, inlined, packing, failed.ID.Return(0), dropped.ID.Return(0), unknown} {
 		inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: 1})
 	}
-	s.step(FromStore{inv})
+	s.step(FromStore{Msg: inv})
 	f := told[objectstore.Free](s)
 	want := []ids.ObjectID{inlined, failed.ID.Return(0), dropped.ID.Return(0), unknown}
 	if len(f) != 1 || !slices.Equal(f[0].IDs, want) {
@@ -347,11 +347,45 @@ func TestLogUpkeep(t *testing.T) {
 	}
 	s.from(driver, &wire.Cancel{Task: spec.ID}, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
 	tomb := s.cookie
-	if got := s.c.FreeTombs(tomb); len(got) != 0 {
-		t.Errorf("freed %v while records before it may be there", got)
+	want := func(why string, below uint64, later int, free ...uint64) {
+		t.Helper()
+		if got, n := s.c.FreeTombs(below); !slices.Equal(got, free) || n != later {
+			t.Errorf("%s: freed %v with %d to come, want %v and %d", why, got, n, free, later)
+		}
 	}
-	if got := s.c.FreeTombs(tomb + 1); len(got) != 1 || got[0] != tomb {
-		t.Errorf("freed %v, want %d", got, tomb)
+	want("the driver may submit its task again", tomb+1, 0)
+	s.trust = true
+	for range wire.Replayed {
+		s.from(driver, &wire.PutValue{ID: s.root.Put(1)})
+	}
+	want("records before it may be there", tomb, 1)
+	*s.c.Relocate(tomb, s.logs[tomb]) = 2000
+	want("it was moved behind them", tomb+1, 1)
+	want("nothing needs it", 2001, 0, 2000)
+	want("it was freed", 2001, 0)
+}
+
+// What only a worker made no driver sends again, nor does anybody when the last driver is gone.
+func TestATombstoneOfWhatNobodySendsAgainIsFree(t *testing.T) {
+	s := newScript(t, Config{})
+	parent := s.submit(&wire.TaskOptions{Func: "keeper", NumReturns: 1})
+	l := s.grant(worker)
+	x := s.executed(worker)
+	put := parent.ID.Put(1)
+	s.from(worker, &wire.PutValue{ID: put}, &wire.Release{IDs: []ids.ObjectID{put}})
+	tomb := s.cookie
+	if got, _ := s.c.FreeTombs(tomb + 1); !slices.Equal(got, []uint64{tomb}) {
+		t.Errorf("freed %v, want %d, of a worker's put", got, tomb)
+	}
+	s.done(worker, l, x, inline("x"))
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{parent.ID.Return(0)}})
+	tomb = s.cookie
+	if got, _ := s.c.FreeTombs(tomb + 1); len(got) != 0 {
+		t.Errorf("freed %v while the driver may submit its task again", got)
+	}
+	s.c.clients.drivers = 0
+	if got, _ := s.c.FreeTombs(tomb + 1); !slices.Equal(got, []uint64{tomb}) {
+		t.Errorf("freed %v, want %d: there is no driver", got, tomb)
 	}
 }
 
@@ -424,4 +458,108 @@ func TestWhatIsDueWaitsForTheClients(t *testing.T) {
 	}
 	s.step(Timer{})
 	s.wantError(spec.ID.Return(0), errs.CodeDeadline)
+}
+
+// What the core before had freed, and not told the store of any node, is freed by the next one: its log has nothing of it.
+func TestRebuiltCoreFreesWhatItsLogHasForgotten(t *testing.T) {
+	s := newScript(t, Config{})
+	s.rebuild(1)
+	s.from(driver, holds(1))
+	s.from(worker, holds(1))
+	s.from(worker2, holds(1))
+	if l := told[objectstore.ListObjects](s); len(l) != 1 || l[0].Job != 1 {
+		t.Fatalf("the store is asked %+v", l)
+	}
+	left := s.root.Put(1)
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true, Objects: []objectstore.SealedInfo{{ID: left, Size: 8}}}})
+	if f := told[objectstore.Free](s); len(f) != 1 || !slices.Equal(f[0].IDs, []ids.ObjectID{left}) {
+		t.Errorf("freed %+v", f)
+	}
+}
+
+// What the log has on a node where the job is not any more may be in its own node's store as well: it is asked for there, and made again when it is not.
+func TestRebuiltCoreAsksAtHomeForWhatADeadNodeHad(t *testing.T) {
+	const there = ids.ClientID(1<<40 | 5)
+	s := newScript(t, Config{})
+	if there.Home() == s.c.home() {
+		t.Fatal("it is on the job's own node")
+	}
+	s.step(ClientJoined{Client: there, Role: wire.RoleWorker})
+	spec := s.submit(simple)
+	l := s.grant(there)
+	x := s.executed(there)
+	id := spec.ID.Return(0)
+	s.from(there, &wire.Seal{ID: id, Attempt: x.Attempt, Size: 8},
+		&wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 9e6}})
+	for epoch := range uint64(2) { // the second core has it from the log of the first
+		s.rebuild(epoch + 1)
+		h := holds(epoch + 1)
+		h.Handles = []ids.ObjectID{id}
+		s.from(driver, h)
+		s.from(worker, holds(epoch+1))
+		s.from(worker2, holds(epoch+1))
+	}
+	s.from(driver, &wire.Get{ID: id, Fetch: true})
+	if p := told[objectstore.PinForGet](s); len(p) != 1 || s.state(spec) != task.Finished {
+		t.Fatalf("the store is asked %+v, the task is %v", p, s.state(spec))
+	}
+	s.step(FromStore{Msg: objectstore.Lost{ID: id, Client: driver, Err: errs.New(errs.CodeObjectLost, "it is not here")}})
+	if s.state(spec) != task.PendingNode {
+		t.Errorf("the task is %v", s.state(spec))
+	}
+}
+
+// A worker says which of its tasks have given their CPU back, and which ask for it: the scheduler may have lost that too, and is told again.
+func TestRebuiltCoreKnowsWhichTasksWait(t *testing.T) {
+	for _, asks := range []bool{false, true} {
+		s := newScript(t, Config{})
+		spec := s.submit(simple)
+		l := s.grant(worker)
+		x := s.executed(worker)
+		s.rebuild(1)
+		h := holds(1)
+		h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+		s.from(driver, h)
+		s.from(worker2, holds(1))
+		h = holds(1)
+		h.Tasks = []wire.Attempt{{Task: spec.ID, Attempt: x.Attempt, Lease: l, Blocked: true, Asks: asks}}
+		s.from(worker, h, &wire.Unblocked{Task: spec.ID, Lease: l}) // sent before, or after
+		if b, u := told[sched.BlockCPU](s), told[sched.UnblockCPU](s); len(b) != 1 || b[0].Lease != l || len(u) != 1 {
+			t.Errorf("it asks: %v; the scheduler is told %v and %v", asks, b, u)
+		}
+		if s.state(spec) != task.RunningInGet {
+			t.Errorf("it asks: %v; the task is %v", asks, s.state(spec))
+		}
+		s.step(FromSched{sched.Resync{Epoch: 9}})
+		if h := told[sched.Holdings](s); len(h) != 1 || h[0].Restarted != 1 || len(h[0].Held) != 1 || !h[0].Held[0].Blocked || h[0].Held[0].Ask == (sched.Ask{}) {
+			t.Errorf("it asks: %v; the next scheduler is told %+v", asks, h)
+		}
+		s.step(FromSched{sched.Resumed{Lease: l, Ask: sched.Ask{Nth: 1}}}) // what the core before asked: its CPU was given back since
+		if r := sent[*wire.Resume](s, worker); len(r) != 0 || s.state(spec) != task.RunningInGet {
+			t.Errorf("it asks: %v; on an old answer it is told %v, the task is %v", asks, r, s.state(spec))
+		}
+		s.resumed(l)
+		if r := sent[*wire.Resume](s, worker); len(r) != 1 || s.state(spec) != task.Running {
+			t.Errorf("it asks: %v; it is told %v, the task is %v", asks, r, s.state(spec))
+		}
+	}
+}
+
+// A node may end one life and begin another while a rebuilt core waits for its clients: the workers of the second are not those that are gone.
+func TestRebuiltCoreTellsTheLivesOfANodeApart(t *testing.T) {
+	const before, after = ids.ClientID(1<<40 | 5), ids.ClientID(1<<40 | 6)
+	s := newScript(t, Config{})
+	s.rebuild(1)
+	s.step(ClientJoined{Client: before, Role: wire.RoleWorker})
+	s.step(NodeGone{Node: before.Home(), Err: errs.New(errs.CodeWorkerCrashed, "it was started again")})
+	s.step(ClientJoined{Client: after, Role: wire.RoleWorker})
+	for _, cl := range []ids.ClientID{driver, worker, worker2} {
+		s.from(cl, holds(1))
+	}
+	if cl := s.c.clients.client(after); cl == nil || cl.gone || !cl.joined {
+		t.Errorf("the worker of the second life is %+v", cl)
+	}
+	if cl := s.c.clients.client(before); cl != nil && !cl.gone {
+		t.Errorf("the worker of the first life is %+v", cl)
+	}
 }

@@ -14,7 +14,9 @@ func (c *Core) handle(ev Event) {
 	case FromClient:
 		c.fromClient(ev)
 	case FromStore:
-		c.fromStore(ev.Msg)
+		if !c.job.told { // else DropJob is on its way
+			c.fromStore(ev.Node, ev.Msg)
+		}
 	case FromSched:
 		c.fromSched(ev.Msg)
 	case FromDirectory:
@@ -29,6 +31,12 @@ func (c *Core) handle(ev Event) {
 		c.clientGone(ev)
 	case ClientRead:
 		c.clientRead(ev)
+	case NodeGone:
+		c.job.nodeGone(ev)
+	case JobOpened:
+		c.jobOpened(ev.Node)
+	case NodeDoubted:
+		c.job.nodeDoubted(ev)
 	case Timer:
 		c.tick()
 	case Fetched:
@@ -82,7 +90,7 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	case *wire.StreamItem:
 		c.streamItem(cl, m)
 	case *wire.StreamNext:
-		c.streamNext(cl, m.Task, m.Index)
+		c.streamNext(cl, m)
 	case *wire.Unget:
 		c.unget(cl, m.ID)
 	case *wire.Blocked:
@@ -102,7 +110,7 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	}
 }
 
-func (c *Core) fromStore(m objectstore.OwnerMsg) {
+func (c *Core) fromStore(node ids.Home, m objectstore.OwnerMsg) {
 	switch m := m.(type) {
 	case objectstore.ArgsPinned:
 		c.argsPinned(m)
@@ -112,12 +120,18 @@ func (c *Core) fromStore(m objectstore.OwnerMsg) {
 		c.argsRefused(m)
 	case objectstore.CreateWaits:
 		c.createWaits(m)
+	case objectstore.CreateReady:
+		c.createReady(node, m)
 	case objectstore.Lost:
-		c.lost(m)
+		c.lineage.lost(node, m)
 	case objectstore.Packed:
 		c.packed(m)
 	case objectstore.Inventory:
-		c.inventory(m)
+		c.inventory(node, m)
+	case objectstore.Imported:
+		c.imported(node, m)
+	case objectstore.Evicted:
+		c.evicted(node, m)
 	}
 }
 
@@ -133,7 +147,7 @@ func (c *Core) fromSched(m sched.OwnerMsg) {
 		c.revoked(m)
 	case sched.Resumed:
 		if l := c.leases.byID[m.Lease]; l != nil {
-			c.resumed(l)
+			c.resumed(l, m.Ask)
 		}
 	case sched.Infeasible:
 		if k := c.classes.byID[m.Key.Class]; k != nil {
@@ -143,6 +157,13 @@ func (c *Core) fromSched(m sched.OwnerMsg) {
 		if k := c.classes.byID[m.Key.Class]; k != nil {
 			k.infeasible = nil
 			c.setWants(k, 0) // the scheduler has forgotten it
+			c.touch(k)
+		}
+	case sched.Unable:
+		if k := c.classes.byID[m.Key.Class]; k != nil {
+			for _, n := range m.Nodes {
+				k.isBarren(n, c.now+unableFor)
+			}
 			c.touch(k)
 		}
 	case sched.Resync:
@@ -187,8 +208,12 @@ func (c *Core) fromOwner(ev FromOwner) {
 		c.borrowedResolved(m)
 	case *wire.Resync:
 		c.tellHeld(ev.Job)
-	case objectstore.Lost:
-		c.lost(m)
+	case BorrowLost:
+		c.lineage.lost(m.Node, m.Lost)
+	case Bring:
+		c.bring(bringing{ev.Job, m})
+	case Brought:
+		c.peers.brought(m)
 	case Passing:
 		c.retainContained(m.Refs)
 		c.transfers[m.Token] = refTransfer{ev.Job, m.Refs}
@@ -243,6 +268,14 @@ func (c *Core) tick() {
 			c.inquiryOver(t.inquiry)
 		case timerStop:
 			c.stopOver(t.actor)
+		case timerWord:
+			c.wordExpired(t.lease)
+		case timerNear:
+			c.nearExpired(t.class)
+		case timerAsk:
+			c.askAgain(t.lost)
+		case timerBring:
+			c.bringNow(*t.bring)
 		case timerSweep:
 			c.sweeping = nil
 			c.sweepSlice()

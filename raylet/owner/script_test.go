@@ -110,6 +110,12 @@ func (s *script) grant(w ids.ClientID) ids.LeaseID {
 	return s.lease
 }
 
+// resumed answers what the core asked last for a lease's CPU.
+func (s *script) resumed(l ids.LeaseID) {
+	s.t.Helper()
+	s.step(FromSched{sched.Resumed{Lease: l, Ask: s.c.leases.byID[l].ask}})
+}
+
 // sent gives the messages of one type that the last step sent to a client.
 func sent[M wire.Msg](s *script, cl ids.ClientID) []M {
 	var out []M

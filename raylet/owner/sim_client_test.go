@@ -18,6 +18,7 @@ type simClient struct {
 	id       ids.ClientID
 	role     wire.Role
 	in       []wire.Msg
+	sent     []wire.Msg // of a driver: what it repeats
 	handles  map[ids.ObjectID]bool
 	asked    map[ids.ObjectID]bool    // Get is out
 	got      map[ids.ObjectID]outcome // and answered
@@ -38,6 +39,8 @@ type simLane struct {
 	run   *simRun // the task that runs, where it takes more than one turn
 }
 
+func (l *simLane) empty() bool { return l.run == nil && len(l.queue) == 0 }
+
 // simRun is a task in the middle.
 type simRun struct {
 	wire.ExecTask
@@ -54,10 +57,13 @@ type simActor struct {
 	n    uint64
 }
 
-func (w *simWorld) join(role wire.Role) *simClient {
+// store is that of its node.
+func (cl *simClient) store() *simStore { return cl.w.stores[cl.id.Home()] }
+
+func (w *simWorld) join(role wire.Role, node ids.Home) *simClient {
 	w.nextID++
 	cl := &simClient{
-		w: w, id: w.nextID, role: role, handles: make(map[ids.ObjectID]bool), asked: make(map[ids.ObjectID]bool),
+		w: w, id: ids.ClientID(node.ID(uint64(w.nextID))), role: role, handles: make(map[ids.ObjectID]bool), asked: make(map[ids.ObjectID]bool),
 		got: make(map[ids.ObjectID]outcome), reads: make(map[ids.TaskID]bool), streams: make(map[wire.StreamNext]bool), items: make(map[wire.StreamNext]*wire.StreamItem),
 		lanes: make(map[ids.LeaseID]*simLane), actors: make(map[ids.ActorID]*simActor), watched: make(map[ids.ActorID]*wire.ActorNews),
 	}
@@ -68,15 +74,17 @@ func (w *simWorld) join(role wire.Role) *simClient {
 
 // workerFor finds a process for a lease: shared ones have two lanes.
 func (w *simWorld) workerFor(want *sched.Want) *simClient {
+	nodes := slices.Sorted(maps.Keys(w.stores))
+	node := nodes[w.rng.IntN(len(nodes))]
 	if !want.Opts.Isolate {
 		for _, id := range slices.Sorted(maps.Keys(w.clients)) {
 			cl := w.clients[id]
-			if cl.role == wire.RoleWorker && !cl.own && !cl.draining && len(cl.lanes) < 2 {
+			if cl.role == wire.RoleWorker && cl.id.Home() == node && !cl.own && !cl.draining && len(cl.lanes) < 2 {
 				return cl
 			}
 		}
 	}
-	cl := w.join(wire.RoleWorker)
+	cl := w.join(wire.RoleWorker, node)
 	cl.own = want.Opts.Isolate
 	return cl
 }
@@ -85,6 +93,14 @@ func (cl *simClient) source() string { return fmt.Sprintf("client %3d", cl.id) }
 
 func (cl *simClient) send(msgs ...wire.Msg) {
 	w := cl.w
+	if cl.role == wire.RoleDriver {
+		for _, m := range msgs {
+			if id, ok := madeBy(m); ok {
+				cl.sent = append(cl.sent, m)
+				w.byDriver[id] = true
+			}
+		}
+	}
 	q := w.queues[cl.source()]
 	if n := len(q); n > 0 && w.rng.IntN(2) == 0 {
 		if b, ok := q[n-1].(FromClient); ok {
@@ -101,11 +117,11 @@ func (cl *simClient) die(err *errs.Error, peak uint64) {
 	cl.dead = true
 	delete(w.clients, cl.id)
 	w.post(cl.source(), ClientGone{Client: cl.id})
-	maps.DeleteFunc(w.store.granted, func(_ simAttempt, g simGrant) bool { return g.by == cl.id })
-	maps.DeleteFunc(w.store.pins, func(_ simPin, by simPinned) bool { return by.by == cl.id })
+	maps.DeleteFunc(cl.store().granted, func(_ simAttempt, g simGrant) bool { return g.by == cl.id })
+	maps.DeleteFunc(cl.store().pins, func(_ simPin, by simPinned) bool { return by.by == cl.id })
 	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
 		delete(w.sched.leases, id)
-		w.post("sched", FromSched{sched.Revoked{Lease: id, Worker: cl.id, Err: err, Peak: peak}})
+		w.post(at("sched", id.Home()), FromSched{sched.Revoked{Lease: id, Worker: cl.id, Err: err, Peak: peak}})
 	}
 }
 
@@ -129,7 +145,7 @@ func (cl *simClient) receive() {
 		delete(cl.asked, m.ID)
 		cl.got[m.ID] = cl.read(m)
 	case *wire.StreamItem:
-		k := wire.StreamNext{Task: m.Task, Index: m.Index}
+		k := nextOf(m.Task, m.Index)
 		if !cl.streams[k] {
 			return
 		}
@@ -161,6 +177,9 @@ func (cl *simClient) receive() {
 		}
 	case *wire.Resync:
 		if m.Component == wire.ComponentOwner && !(cl.role == wire.RoleWorker && m.Epoch != 0 && cl.w.rng.Float64() < cl.w.silent) {
+			if cl.role == wire.RoleDriver && m.Epoch != 0 && cl.w.rng.IntN(2) == 0 {
+				cl.replay()
+			}
 			cl.declare(m.Epoch)
 		}
 	case *wire.Bye:
@@ -236,6 +255,14 @@ func (cl *simClient) submit(s *wire.TaskSpec) {
 	cl.send(&wire.Submit{Spec: s})
 }
 
+// replay repeats what a driver has sent, as one does that finds its node again.
+func (cl *simClient) replay() {
+	again := cl.sent
+	cl.sent = nil
+	cl.declare(0)
+	cl.send(again...)
+}
+
 func (cl *simClient) declare(epoch uint64) {
 	h := &wire.Holdings{Component: wire.ComponentOwner, Epoch: epoch}
 	h.Handles = slices.SortedFunc(maps.Keys(cl.handles), ids.ObjectID.Compare)
@@ -291,6 +318,9 @@ func (cl *simClient) stopActor(id ids.ActorID) {
 		for _, t := range stopped {
 			cl.send(&wire.Done{Task: t.Spec.ID, Attempt: t.Attempt, Lease: lease, Err: why})
 		}
+		if l.empty() && cl.w.sched.leases[lease] == nil {
+			delete(cl.lanes, lease)
+		}
 	}
 }
 
@@ -329,7 +359,7 @@ func (cl *simClient) canRun() bool {
 
 func (cl *simClient) idle() bool {
 	for _, l := range cl.lanes {
-		if l.run != nil || len(l.queue) > 0 {
+		if !l.empty() {
 			return false
 		}
 	}

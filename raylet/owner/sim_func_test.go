@@ -163,8 +163,8 @@ func inlineResult(v uint64, fill int) wire.Result {
 // stored writes a return into the store and seals it.
 func (cl *simClient) stored(r *simRun, i int, v uint64) wire.Result {
 	id := r.Spec.ID.Return(i)
-	if cl.w.store.sealed[id] == nil { // else Created said that it exists
-		cl.w.store.granted[simAttempt{id, r.Attempt}] = simGrant{v, cl.id}
+	if cl.store().sealed[id] == nil { // else Created said that it exists
+		cl.store().granted[simAttempt{id, r.Attempt}] = simGrant{v, cl.id}
 		cl.send(&wire.Seal{ID: id, Attempt: r.Attempt, Size: 8})
 	}
 	return wire.Result{Kind: wire.ResultStored, Size: 8}

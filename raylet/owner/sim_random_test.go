@@ -27,6 +27,7 @@ func (p wildPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
 	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, MaxLineageBytes: 20 << 10, sweepPart: 3})
 	w.crash, w.silent, w.refusals = p.crash, p.silent, p.refusals
+	w.addNodes(p.others)
 	d := &simActors{simDriver: newSimDriver(w), seq: make(map[[2]ids.TaskID]uint64)}
 	d.lossy, w.anyOrder = true, true
 	for _, o := range []*wire.TaskOptions{
@@ -238,7 +239,7 @@ func (d *simActors) readAny(s *openStream) {
 	if s.ended {
 		return
 	}
-	k := wire.StreamNext{Task: s.spec.ID, Index: s.next}
+	k := nextOf(s.spec.ID, s.next)
 	m := d.items[k]
 	if m == nil {
 		if !d.streams[k] {
@@ -249,6 +250,9 @@ func (d *simActors) readAny(s *openStream) {
 	}
 	if m.Result.Kind == wire.ResultNone || m.Result.Kind == wire.ResultError {
 		s.ended = true
+		if k.Leaves {
+			d.send(&wire.Release{IDs: []ids.ObjectID{s.spec.ID.Stream()}})
+		}
 		return
 	}
 	s.next++
@@ -257,7 +261,7 @@ func (d *simActors) readAny(s *openStream) {
 func (p wildPlan) harm(w *simWorld, d *simActors) {
 	p.simPlan.harm(w, d.simDriver)
 	if w.rng.Float64() < p.stores {
-		w.store.restart()
+		w.anyStore().restart()
 	}
 	if w.rng.Float64() < p.scheds {
 		w.sched.restart()
@@ -306,6 +310,7 @@ func TestSimulationOfTheWorst(t *testing.T) {
 		"deaths":    {actors: true, streams: true, simPlan: simPlan{deaths: .1, losses: .1, cancels: .1}},
 		"all": {actors: true, streams: true, deadlines: true, ungets: true, refusals: .02, memory: .02, stores: .02, scheds: .02, silent: .05,
 			simPlan: simPlan{crash: .003, deaths: .05, losses: .05, cancels: .05, budget: 16 << 10, message: 2 << 10}},
+		"nodes":    {actors: true, streams: true, stores: .03, simPlan: simPlan{others: 3, nodes: .08, deaths: .05, losses: .05, cancels: .05, crash: .003}},
 		"leaves":   {actors: true, streams: true, leaves: true, deadlines: true},
 		"detached": {actors: true, streams: true, leaves: true, detached: true, simPlan: simPlan{deaths: .05, crash: .003}},
 	} {

@@ -65,16 +65,17 @@ func (s *simSched) grant() {
 	if s.used() >= s.slots {
 		l := s.reclaimable()
 		l.asked = true
-		w.post("sched", FromSched{sched.Reclaim{Lease: l.id}})
+		w.post(at("sched", l.id.Home()), FromSched{sched.Reclaim{Lease: l.id}})
 		return
 	}
 	want := &s.wants[0]
 	s.next++
-	l := &simLease{id: s.next, key: want.Key, worker: w.workerFor(want)}
+	by := w.workerFor(want)
+	l := &simLease{id: ids.LeaseID(by.id.Home().ID(uint64(s.next))), key: want.Key, worker: by}
 	s.leases[l.id] = l
 	l.worker.lanes[l.id] = &simLane{lease: l}
 	s.granted[want.Key.Class]++
-	w.post("sched", FromSched{sched.Granted{Key: want.Key, Lease: l.id, Worker: l.worker.id}})
+	w.post(at("sched", l.id.Home()), FromSched{sched.Granted{Key: want.Key, Lease: l.id, Worker: l.worker.id}})
 	first := *want
 	s.wants = s.wants[1:]
 	first.Backlog = max(first.Backlog-1, 1) // until it is told that nothing is left
@@ -103,10 +104,9 @@ func (s *simSched) handle(m any) {
 	case sched.Return:
 		if l := s.leases[m.Lease]; l != nil {
 			delete(s.leases, l.id)
-			if lane := l.worker.lanes[l.id]; lane != nil && lane.run != nil {
-				l.worker.letGo(lane.run)
+			if lane := l.worker.lanes[l.id]; lane != nil && lane.empty() { // else what is there ends when the worker hears of it
+				delete(l.worker.lanes, l.id)
 			}
-			delete(l.worker.lanes, l.id)
 		}
 	case sched.DropJob:
 		s.wants = nil
@@ -121,7 +121,7 @@ func (s *simSched) handle(m any) {
 	case sched.UnblockCPU:
 		if l := s.leases[m.Lease]; l != nil && l.blocked {
 			l.blocked = false
-			w.post("sched", FromSched{sched.Resumed{Lease: l.id}})
+			w.post(at("sched", l.id.Home()), FromSched{sched.Resumed{Lease: l.id, Ask: m.Ask}})
 		}
 	case sched.ActorUp:
 		if l := s.leases[m.Lease]; l != nil {
@@ -135,7 +135,7 @@ func (s *simSched) handle(m any) {
 		s.wants = nil
 		for _, id := range slices.Sorted(maps.Keys(s.leases)) {
 			l := s.leases[id]
-			w.post("sched", FromSched{sched.Granted{Key: l.key, Lease: l.id, Worker: l.worker.id, Up: l.up, Blocked: l.blocked, Epoch: m.Epoch}})
+			w.post(at("sched", l.id.Home()), FromSched{sched.Granted{Key: l.key, Lease: l.id, Worker: l.worker.id, Up: l.up, Blocked: l.blocked, Epoch: m.Epoch}})
 			l.asked = false
 		}
 	}
@@ -144,15 +144,17 @@ func (s *simSched) handle(m any) {
 // restart rebuilds the scheduler: what it knew is forgotten but for the workers' ends.
 func (s *simSched) restart() {
 	s.wants, s.leases = nil, make(map[ids.LeaseID]*simLease)
-	var gone []Event
-	for _, ev := range s.w.queues["sched"] {
-		if f, ok := ev.(FromSched); ok {
-			if _, ok := f.Msg.(sched.Revoked); ok {
-				gone = append(gone, ev)
+	for _, node := range slices.Sorted(maps.Keys(s.w.stores)) {
+		var gone []Event
+		for _, ev := range s.w.queues[at("sched", node)] {
+			if f, ok := ev.(FromSched); ok {
+				if _, ok := f.Msg.(sched.Revoked); ok {
+					gone = append(gone, ev)
+				}
 			}
 		}
+		s.w.queues[at("sched", node)] = gone
 	}
-	s.w.queues["sched"] = gone
 	s.restarts++
 	s.epoch = s.restarts
 	s.w.post("sched", FromSched{sched.Resync{Epoch: s.epoch}})
@@ -168,7 +170,7 @@ func (s *simSched) holdings(m sched.Holdings) {
 	for _, h := range m.Held {
 		cl := w.clients[h.Worker]
 		if cl == nil {
-			w.post("sched", FromSched{sched.Revoked{Lease: h.Lease, Worker: h.Worker, Err: errs.New(errs.CodeWorkerCrashed, "it ended while the scheduler restarted")}})
+			w.post(at("sched", h.Lease.Home()), FromSched{sched.Revoked{Lease: h.Lease, Worker: h.Worker, Err: errs.New(errs.CodeWorkerCrashed, "it ended while the scheduler restarted")}})
 			continue
 		}
 		l := &simLease{id: h.Lease, key: h.Key, worker: cl, up: h.Up, blocked: h.Blocked}
@@ -178,14 +180,14 @@ func (s *simSched) holdings(m sched.Holdings) {
 		} else {
 			cl.lanes[l.id] = &simLane{lease: l}
 		}
-		for range h.Resumes {
+		if h.Ask != (sched.Ask{}) {
 			l.blocked = false
-			w.post("sched", FromSched{sched.Resumed{Lease: l.id}})
+			w.post(at("sched", l.id.Home()), FromSched{sched.Resumed{Lease: l.id, Ask: h.Ask}})
 		}
 	}
 	for _, cl := range w.clients {
 		for id, lane := range cl.lanes {
-			if s.leases[id] == nil && lane.run == nil && len(lane.queue) == 0 {
+			if s.leases[id] == nil && lane.empty() {
 				delete(cl.lanes, id)
 			}
 		}

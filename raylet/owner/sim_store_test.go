@@ -11,13 +11,15 @@ import (
 	"mobula/wire"
 )
 
-// simStore is the object store: who sealed what, and requests answered at once or, where
+// simStore is the object store of a node: who sealed what, and requests answered at once or, where
 // the bytes were lost, with Lost.
 type simStore struct {
 	w       *simWorld
+	node    ids.Home
 	sealed  map[ids.ObjectID]*simObject
-	granted map[simAttempt]simGrant // written and not sealed
-	pins    map[simPin]simPinned    // of arguments
+	located map[ids.ObjectID]objectstore.Located // what other nodes have
+	granted map[simAttempt]simGrant              // written and not sealed
+	pins    map[simPin]simPinned                 // of arguments
 	seals   int
 	asks    uint64 // PinArgs
 }
@@ -27,6 +29,51 @@ type simObject struct {
 	val     uint64
 	meta    []byte
 	lost    bool
+}
+
+func newSimStore(w *simWorld, node ids.Home) *simStore {
+	return &simStore{w: w, node: node, sealed: make(map[ids.ObjectID]*simObject), located: make(map[ids.ObjectID]objectstore.Located),
+		granted: make(map[simAttempt]simGrant), pins: make(map[simPin]simPinned)}
+}
+
+func (s *simStore) tell(m objectstore.OwnerMsg) {
+	s.w.post(at("store", s.node), FromStore{Node: s.node, Msg: m})
+}
+
+// read gives an object that is here, or that another node has; nil: it is lost.
+func (s *simStore) read(id ids.ObjectID) *simObject {
+	if o := s.sealed[id]; o != nil && !o.lost {
+		return o
+	}
+	delete(s.sealed, id)
+	for _, node := range s.located[id].On {
+		from := s.w.stores[node]
+		if from == nil {
+			continue
+		}
+		switch o := from.sealed[id]; {
+		case o == nil || o.attempt != s.located[id].Attempt:
+		case o.lost:
+			delete(from.sealed, id) // which it sees when it reads it
+		default:
+			s.sealed[id] = &simObject{attempt: o.attempt, val: o.val, meta: o.meta}
+			s.tell(objectstore.Imported{ID: id, Attempt: o.attempt})
+			return s.sealed[id]
+		}
+	}
+	delete(s.located, id)
+	return nil
+}
+
+// evictOne drops a copy that another node has too.
+func (s *simStore) evictOne() {
+	for _, id := range slices.SortedFunc(maps.Keys(s.located), ids.ObjectID.Compare) {
+		if s.sealed[id] != nil && s.w.rng.IntN(2) == 0 {
+			delete(s.sealed, id)
+			s.tell(objectstore.Evicted{ID: id})
+			return
+		}
+	}
 }
 
 type simPin struct {
@@ -62,11 +109,26 @@ func (s *simStore) handle(m any) {
 		if o := s.sealed[m.ID]; o != nil && o.attempt == m.Attempt {
 			delete(s.sealed, m.ID)
 		}
-	case objectstore.PinForGet:
+		if l, ok := s.located[m.ID]; ok && l.Attempt == m.Attempt {
+			delete(s.located, m.ID)
+		}
+	case objectstore.Located:
 		o := s.sealed[m.ID]
-		if o == nil || o.lost {
-			delete(s.sealed, m.ID)
-			w.post("store", FromStore{objectstore.Lost{ID: m.ID, Client: m.Client, Err: errs.New(errs.CodeObjectLost, "its spill file is gone")}})
+		switch {
+		case len(m.On) > 0:
+			if o == nil || o.attempt == m.Attempt {
+				s.located[m.ID] = m
+			}
+		case o == nil || o.attempt != m.Attempt:
+			delete(s.located, m.ID)
+			s.tell(objectstore.Lost{ID: m.ID, Copy: m.Attempt})
+		default:
+			delete(s.located, m.ID)
+		}
+	case objectstore.PinForGet:
+		o := s.read(m.ID)
+		if o == nil {
+			s.tell(objectstore.Lost{ID: m.ID, Client: m.Client, Err: errs.New(errs.CodeObjectLost, "its spill file is gone")})
 			return
 		}
 		if cl := w.clients[m.Client]; cl != nil {
@@ -80,16 +142,15 @@ func (s *simStore) handle(m any) {
 		}
 		out := objectstore.ArgsPinned{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask}
 		for _, id := range m.IDs {
-			o := s.sealed[id]
-			if o == nil || o.lost {
-				delete(s.sealed, id)
-				w.post("store", FromStore{objectstore.Lost{ID: id, Task: m.Task, Attempt: m.Attempt, Ask: m.Ask}})
+			o := s.read(id)
+			if o == nil {
+				s.tell(objectstore.Lost{ID: id, Task: m.Task, Attempt: m.Attempt, Ask: m.Ask})
 				return
 			}
 			out.Values = append(out.Values, objectstore.PinnedValue{ID: id, Extent: wire.Extent{Off: o.val, Size: n}})
 		}
 		if w.refusals > 0 && w.rng.Float64() < w.refusals {
-			w.post("store", FromStore{objectstore.ArgsRefused{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask, Err: errs.New(errs.CodeStoreFull, "too much")}})
+			s.tell(objectstore.ArgsRefused{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask, Err: errs.New(errs.CodeStoreFull, "too much")})
 			return
 		}
 		if w.clients[m.Worker] != nil {
@@ -99,9 +160,9 @@ func (s *simStore) handle(m any) {
 			s.pins[simPin{m.Task, m.Attempt}] = simPinned{m.Worker, n}
 		}
 		if w.rng.IntN(4) == 0 {
-			w.post("store", FromStore{objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask}})
+			s.tell(objectstore.ArgsWait{Task: m.Task, Attempt: m.Attempt, Ask: m.Ask})
 		}
-		w.post("store", FromStore{out})
+		s.tell(out)
 	case objectstore.KeepArgs:
 		maps.DeleteFunc(s.pins, func(p simPin, _ simPinned) bool {
 			return !slices.Contains(m.Attempts, objectstore.UnpinArgs{Task: p.task, Attempt: p.attempt})
@@ -114,12 +175,15 @@ func (s *simStore) handle(m any) {
 				continue // no room
 			}
 			s.sealed[v.ID] = &simObject{val: valueOf(v.Value.Data), meta: v.Value.Meta}
-			w.post("store", FromStore{objectstore.Packed{ID: v.ID, Size: uint64(len(v.Value.Data))}})
+			s.tell(objectstore.Packed{ID: v.ID, Size: uint64(len(v.Value.Data))})
 		}
 	case objectstore.Free:
 		for _, id := range m.IDs {
 			delete(s.sealed, id)
+			delete(s.located, id)
 		}
+	case objectstore.ListObjects:
+		s.tell(s.inventory(true))
 	case objectstore.DropJob:
 		clear(s.sealed)
 		clear(s.pins)
@@ -139,12 +203,20 @@ func (s *simStore) checkPinned(m *wire.Exec) {
 
 // restart rebuilds the store; what it has answered is on its way.
 func (s *simStore) restart() {
-	w := s.w
-	inv := objectstore.Inventory{Job: 1}
+	s.tell(s.inventory(false))
+}
+
+func (s *simStore) inventory(asked bool) objectstore.Inventory {
+	inv := objectstore.Inventory{Job: 1, Asked: asked}
 	for _, id := range slices.SortedFunc(maps.Keys(s.sealed), ids.ObjectID.Compare) {
 		inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: s.sealed[id].attempt, Size: 8, Meta: s.sealed[id].meta})
 	}
-	w.post("store", FromStore{inv})
+	for _, id := range slices.SortedFunc(maps.Keys(s.located), ids.ObjectID.Compare) {
+		if s.sealed[id] == nil {
+			inv.Objects = append(inv.Objects, objectstore.SealedInfo{ID: id, Attempt: s.located[id].Attempt, Size: 8, Elsewhere: true})
+		}
+	}
+	return inv
 }
 
 // loseOne makes a stored object unreadable.
@@ -164,6 +236,9 @@ func (s *simStore) loseOne() {
 }
 
 func (s *simStore) check() {
+	for id := range s.located {
+		s.w.t.Fatalf("node %v still knows where object %v is", s.node, id)
+	}
 	for id := range s.sealed {
 		s.w.t.Fatalf("object %v is still in the store", id)
 	}

@@ -23,7 +23,7 @@ type simDriver struct {
 }
 
 func newSimDriver(w *simWorld) *simDriver {
-	d := &simDriver{simClient: w.join(wire.RoleDriver), root: ids.RootTask(1, 99), opts: make(map[string]*wire.TaskOptions)}
+	d := &simDriver{simClient: w.join(wire.RoleDriver, 0), root: ids.RootTask(1, 99), opts: make(map[string]*wire.TaskOptions)}
 	for _, o := range []*wire.TaskOptions{
 		{Func: "sum", NumReturns: 1, MaxRetries: -1},
 		{Func: "big", NumReturns: 1, MaxRetries: -1},
@@ -156,14 +156,17 @@ type simPlan struct {
 	crash                   float64
 	budget, message         int64
 	children, fails, gets   bool
+	others                  int     // further nodes
+	nodes                   float64 // deaths of one of them
 }
 
 func (p simPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
 	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, sweepPart: 3})
 	w.crash = p.crash
+	w.addNodes(p.others)
 	d := newSimDriver(w)
-	d.lossy = p.deaths+p.losses > 0
+	d.lossy = p.deaths+p.losses+p.nodes > 0
 	funcs := []string{"sum", "sum", "big", "multi", "wrap"}
 	if p.children {
 		funcs = append(funcs, "kids")
@@ -203,7 +206,13 @@ func (p simPlan) harm(w *simWorld, d *simDriver) {
 		}
 	}
 	if w.rng.Float64() < p.losses {
-		w.store.loseOne()
+		w.anyStore().loseOne()
+	}
+	if p.others > 0 && w.rng.IntN(4) == 0 {
+		w.anyStore().evictOne()
+	}
+	if w.rng.Float64() < p.nodes {
+		w.killNode()
 	}
 	if w.rng.Float64() < p.cancels {
 		d.cancelOne()
@@ -265,8 +274,11 @@ func TestSimulation(t *testing.T) {
 		"losses":   {acts: 60, gets: true, losses: .15},
 		"cancels":  {acts: 60, gets: true, cancels: .1, children: true, fails: true},
 		"budget":   {acts: 60, gets: true, budget: 8 << 10, message: 4 << 10, losses: .05},
+		"nodes":    {acts: 60, gets: true, others: 3, children: true, fails: true},
+		"no nodes": {acts: 60, gets: true, others: 3, nodes: .08, children: true, losses: .03},
 		"rebuilds": {acts: 50, gets: true, crash: .01, children: true, fails: true},
-		"all":      {acts: 50, gets: true, deaths: .05, losses: .05, cancels: .05, crash: .004, children: true, fails: true, budget: 16 << 10, message: 2 << 10},
+		"moved":    {acts: 50, gets: true, crash: .01, others: 2, nodes: .05, children: true},
+		"all":      {acts: 50, gets: true, others: 2, nodes: .03, deaths: .05, losses: .05, cancels: .05, crash: .004, children: true, fails: true, budget: 16 << 10, message: 2 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range simSeeds {

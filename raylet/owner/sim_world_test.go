@@ -31,7 +31,8 @@ type simWorld struct {
 	ended   bool
 	epoch   uint64
 
-	store   *simStore
+	store   *simStore // of the job's own node, which is in stores too
+	stores  map[ids.Home]*simStore
 	sched   *simSched
 	clients map[ids.ClientID]*simClient
 	nextID  ids.ClientID
@@ -39,6 +40,9 @@ type simWorld struct {
 	queues map[string][]Event // to the core, by source
 	names  map[string]ids.ActorID
 
+	byDriver  map[ids.ObjectID]bool    // tasks that it has submitted, and its puts, as Forget records name them
+	forgotten map[ids.ObjectID]bool    // of these
+	notInLog  map[ids.ObjectID]bool    // all that was forgotten and did not come again
 	want      map[ids.ObjectID]outcome // what each object must come to
 	mayFail   map[ids.ObjectID]bool    // cancelled or lost for good: an error is right too
 	steps     int
@@ -55,6 +59,7 @@ type simRecord struct {
 	cookie uint64
 	b      []byte
 	freed  bool
+	gone   bool // with its segment
 }
 
 // simDep says that an object's value depends on another's.
@@ -72,9 +77,11 @@ func newSimWorld(t *testing.T, seed uint64, cfg Config) *simWorld {
 		t: t, rng: rand.New(rand.NewPCG(seed, 7)), cfg: cfg, now: 1e18,
 		cookies: make(map[uint64]int), clients: make(map[ids.ClientID]*simClient), queues: make(map[string][]Event),
 		want: make(map[ids.ObjectID]outcome), mayFail: make(map[ids.ObjectID]bool), names: make(map[string]ids.ActorID),
-		runs: make(map[ids.TaskID]int), validated: true,
+		runs: make(map[ids.TaskID]int), validated: true, byDriver: make(map[ids.ObjectID]bool), forgotten: make(map[ids.ObjectID]bool),
+		notInLog: make(map[ids.ObjectID]bool),
 	}
-	w.store = &simStore{w: w, sealed: make(map[ids.ObjectID]*simObject), granted: make(map[simAttempt]simGrant), pins: make(map[simPin]simPinned)}
+	w.store = newSimStore(w, 0)
+	w.stores = map[ids.Home]*simStore{0: w.store}
 	w.sched = newSimSched(w, 2)
 	w.c = New(cfg)
 	return w
@@ -124,7 +131,7 @@ func (w *simWorld) do(e *Effect) {
 		}
 		if cl := w.clients[e.Client]; cl != nil {
 			if m, ok := e.Wire.(*wire.Exec); ok {
-				w.store.checkPinned(m)
+				cl.store().checkPinned(m)
 			}
 			cl.in = append(cl.in, e.Wire)
 		}
@@ -133,7 +140,9 @@ func (w *simWorld) do(e *Effect) {
 			cl.in = append(cl.in, simReceipt(e.N))
 		}
 	case ToStore:
-		w.store.handle(e.Msg)
+		if s := w.stores[e.Node]; s != nil {
+			s.handle(e.Msg)
+		}
 	case ToSched:
 		w.sched.handle(e.Msg)
 	case ToDirectory:
@@ -141,9 +150,11 @@ func (w *simWorld) do(e *Effect) {
 	case Log:
 		for _, r := range *e.Records {
 			ck := w.append(slices.Clone(r.Bytes))
-			if _, _, err := record.Parse(r.Bytes); err != nil {
+			rec, _, err := record.Parse(r.Bytes)
+			if err != nil {
 				w.t.Fatalf("the core logs what cannot be read: %v", err)
 			}
+			w.remember(rec)
 			if r.Cookie != nil {
 				*r.Cookie = ck
 			}
@@ -171,6 +182,27 @@ func (w *simWorld) do(e *Effect) {
 	}
 }
 
+// remember notes what is forgotten of what the driver made: it does not come again.
+func (w *simWorld) remember(rec record.Record) {
+	var id ids.ObjectID
+	switch rec := rec.(type) {
+	case *record.Submit:
+		id = ids.ObjectID{Task: rec.Spec.ID, Index: record.WholeTask}
+	case *record.Object:
+		id = rec.ID
+	case *record.Forget:
+		for _, id := range rec.IDs {
+			w.forgotten[id] = w.byDriver[id]
+			w.notInLog[id] = true
+		}
+		return
+	}
+	delete(w.notInLog, id)
+	if w.forgotten[id] {
+		w.t.Fatalf("%v was forgotten, and is taken once more", id)
+	}
+}
+
 func (w *simWorld) directory(m any) {
 	switch m := m.(type) {
 	case ClaimName:
@@ -194,7 +226,7 @@ func (w *simWorld) rebuild() {
 	c, err := Rebuild(w.cfg, func(yield func(uint64, []byte) bool) {
 		for _, i := range w.rng.Perm(len(w.log)) {
 			r := w.log[i]
-			if (keepFreed || !r.freed) && !yield(r.cookie, r.b) {
+			if !r.gone && (keepFreed || !r.freed) && !yield(r.cookie, r.b) {
 				return
 			}
 		}
@@ -203,13 +235,18 @@ func (w *simWorld) rebuild() {
 		w.t.Fatal(err)
 	}
 	for i := range w.log {
-		w.log[i].freed = w.log[i].freed && !keepFreed // the new core frees what it finds, again
+		w.log[i].freed = w.log[i].gone || w.log[i].freed && !keepFreed // the new core frees what it finds, again
+	}
+	for id := range w.notInLog {
+		if c.isKnown(id) {
+			w.t.Fatalf("%v was forgotten, and the log has it", id)
+		}
 	}
 	held, _ := w.c.Held()
 	w.c, w.timer = c, 0
 	w.epoch++
 	delete(w.queues, "log") // the old core's reads are answered to nobody
-	ev := Restored{Epoch: w.epoch}
+	ev := Restored{Epoch: w.epoch, Nodes: w.others()}
 	for _, id := range slices.Sorted(maps.Keys(w.clients)) {
 		ev.Clients = append(ev.Clients, ClientJoined{Client: id, Role: w.clients[id].role})
 	}
@@ -229,27 +266,73 @@ func (w *simWorld) rebuild() {
 	}
 }
 
-// compact moves a live record of the log, as the upkeep of the log does.
-func (w *simWorld) compact() {
+// simSegment is how many records a segment of the log has. One in which none is live goes as a whole, the last one apart.
+const simSegment = 12
+
+// oldest gives the records of the oldest segment there is, from its index on; false: it is the last one.
+func (w *simWorld) oldest() (at int, recs []simRecord, ok bool) {
+	for at+simSegment < len(w.log) {
+		if recs = w.log[at : at+simSegment]; !recs[0].gone {
+			return at, recs, true
+		}
+		at += simSegment
+	}
+	return 0, nil, false
+}
+
+// drop removes segments in which nothing is live.
+func (w *simWorld) drop() {
+	for at := 0; at+simSegment < len(w.log); at += simSegment {
+		recs := w.log[at : at+simSegment]
+		if !slices.ContainsFunc(recs, func(r simRecord) bool { return !r.freed }) {
+			for i := range recs {
+				recs[i].gone = true
+			}
+		}
+	}
+}
+
+// tend is the upkeep of the log as the node does it: it frees tombstones, or moves a record of any segment or all of the oldest one.
+func (w *simWorld) tend() {
+	w.drop()
 	if len(w.log) == 0 {
 		return
 	}
-	r := &w.log[w.rng.IntN(len(w.log))]
+	at, recs, ok := w.oldest()
+	if !ok || w.rng.IntN(2) == 0 {
+		w.move(w.rng.IntN(len(w.log)))
+		return
+	}
+	tombs, _ := w.c.FreeTombs(recs[0].cookie + simSegment)
+	for _, ck := range tombs {
+		w.log[w.cookies[ck]].freed = true
+	}
+	for i := range recs {
+		w.move(at + i)
+		if w.rng.IntN(2*simSegment) == 0 {
+			return // the core is brought down here
+		}
+	}
+	w.drop()
+}
+
+// move moves a live record to the end of the log.
+func (w *simWorld) move(i int) {
+	r := w.log[i]
 	if r.freed {
 		return
 	}
 	at := w.c.Relocate(r.cookie, r.b)
+	w.log[i].freed = true
 	if at == nil && w.epoch > 0 {
-		r.freed = true // it was freed before, and the log did not remember
-		return
+		return // it was freed before, and the log did not remember
 	}
 	if at == nil {
-		w.t.Fatalf("record %d is live and nobody knows it: %s", r.cookie, r)
+		w.t.Fatalf("record %d is live and nobody knows it: %s", r.cookie, &r)
 	}
 	if *at != r.cookie {
 		w.t.Fatalf("record %d is moved for %d", r.cookie, *at)
 	}
-	r.freed = true
 	*at = w.append(r.b)
 }
 
@@ -273,7 +356,7 @@ func (w *simWorld) turn() bool {
 		return true
 	}
 	if w.crash > 0 && w.rng.IntN(20) == 0 {
-		w.compact()
+		w.tend()
 	}
 	var acts []func()
 	for _, q := range slices.Sorted(maps.Keys(w.queues)) {
@@ -348,7 +431,12 @@ func (w *simWorld) check() {
 	if c.budget.inline != 0 || c.budget.specs != 0 {
 		w.t.Fatalf("left: %d bytes inline, %d of specs", c.budget.inline, c.budget.specs)
 	}
-	w.store.check()
+	for _, s := range w.stores {
+		s.check()
+	}
+	if n := len(c.copies.byID); n > 0 {
+		w.t.Fatalf("the places of %d objects are left", n)
+	}
 	for _, r := range w.log {
 		if !r.freed {
 			rec, _, _ := record.Parse(r.b)

@@ -21,8 +21,21 @@ func (s *step) toClient(cl *clientRec, m wire.Msg) {
 	s.effects = append(s.effects, Effect{Kind: ToClient, Client: cl.id, Wire: m})
 }
 
-func (s *step) toStore(m any) {
-	s.effects = append(s.effects, Effect{Kind: ToStore, Msg: m})
+// home is the job's own node.
+func (s *step) home() ids.Home { return s.cfg.Job.Home() }
+
+// nodeOf is the node of a client; the owner of another job answers for its objects by its own.
+func (s *step) nodeOf(cl *clientRec) ids.Home {
+	if cl.peer != 0 {
+		return s.home()
+	}
+	return cl.id.Home()
+}
+
+func (s *step) toStore(m any) { s.toStoreAt(s.home(), m) }
+
+func (s *step) toStoreAt(node ids.Home, m any) {
+	s.effects = append(s.effects, Effect{Kind: ToStore, Node: node, Msg: m})
 }
 
 func (s *step) toSched(m any) {

@@ -29,9 +29,12 @@ func (c *Core) finishStep() {
 
 // dispatchAll pushes what can run: tasks over leases, calls to actors.
 func (c *Core) dispatchAll() {
-	c.dispatchClasses()
-	c.pumpAll()
-	c.drain() // arguments found lost on the way
+	for again := true; again; {
+		c.dispatchClasses()
+		c.pumpAll()
+		again = len(c.readyQ)+len(c.workQ) > 0 // arguments found lost on the way: what was behind may have its turn
+		c.drain()
+	}
 }
 
 // drain works until no task's arguments are to be looked at, and no actor's failure is another's.

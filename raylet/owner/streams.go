@@ -67,7 +67,7 @@ func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
 	t := ss.streaming(m.Task)
 	id := m.Task.Return(int(m.Index))
 	if t == nil || !ss.values.runs(cl, t, m.Attempt) {
-		ss.dropItem(id, m)
+		ss.dropItem(cl, id, m)
 		ss.toClient(cl, &wire.StreamAck{Task: m.Task, Consumed: math.MaxUint32}) // nobody holds it up: it is to end
 		return
 	}
@@ -83,10 +83,10 @@ func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
 	}
 	if o.state != object.Pending {
 		if o.state != object.Stored || o.attempt != m.Attempt {
-			ss.dropItem(id, m)
+			ss.dropItem(cl, id, m)
 		}
 	} else {
-		ss.setItem(o, m)
+		ss.setItem(cl, o, m)
 	}
 	s.produced = max(s.produced, m.Index+1)
 	s.attempt, s.sent = m.Attempt, m.Index+1
@@ -97,33 +97,33 @@ func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
 	ss.findMissingItem(t)
 }
 
-func (ss *streams) setItem(o *objRec, m *wire.StreamItem) {
+func (ss *streams) setItem(cl *clientRec, o *objRec, m *wire.StreamItem) {
 	switch m.Result.Kind {
 	case wire.ResultInline:
 		res := m.Result
-		ss.journal.logObject(o, &res, m.Attempt)
+		ss.journal.logObject(o, &res, m.Attempt, ss.home())
 		ss.objects.resolve(o, &res, object.SetInline)
 	case wire.ResultStored: // its seal was lost on the way: missed at the end, and made again
-		ss.dropItem(o.id, m)
+		ss.dropItem(cl, o.id, m)
 		o.rec.x.stream.holes = true
 	default:
 		res := errorResult(m.Result.Err)
-		ss.journal.logObject(o, res, m.Attempt)
+		ss.journal.logObject(o, res, m.Attempt, ss.home())
 		ss.objects.resolve(o, res, object.SetError)
 	}
 }
 
-func (ss *streams) dropItem(id ids.ObjectID, m *wire.StreamItem) {
+func (ss *streams) dropItem(cl *clientRec, id ids.ObjectID, m *wire.StreamItem) {
 	if m.Result.Kind == wire.ResultStored {
-		ss.toStore(objectstore.DropAttempt{ID: id, Attempt: m.Attempt})
+		ss.toStoreAt(ss.nodeOf(cl), objectstore.DropAttempt{ID: id, Attempt: m.Attempt})
 	}
 }
 
 // streamNext asks for an item, or the end.
-func (ss *streams) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
-	t := ss.streaming(id)
+func (ss *streams) streamNext(cl *clientRec, m *wire.StreamNext) {
+	t, i := ss.streaming(m.Task), m.Index
 	if t == nil {
-		ss.toClient(cl, &wire.StreamItem{Task: id, Index: i, Result: *errorResult(ss.objects.unknown(id.Return(int(i))))})
+		ss.toClient(cl, &wire.StreamItem{Task: m.Task, Index: i, Result: *errorResult(ss.objects.unknown(m.Task.Return(int(i))))})
 		return
 	}
 	s := t.x.stream
@@ -132,23 +132,30 @@ func (ss *streams) streamNext(cl *clientRec, id ids.TaskID, i uint32) {
 		s.consumed = i // who asks for an item has those before it
 		ss.touchStream(t)
 	}
-	if !ss.answerNext(t, streamWait{cl, i}) {
-		s.waits = append(s.waits, streamWait{cl, i})
+	w := streamWait{cl, i, m.Leaves}
+	answered, failed := ss.answerNext(t, w)
+	if !answered {
+		s.waits = append(s.waits, w)
+	}
+	if failed {
+		ss.leaveStream(t, cl)
 	}
 }
 
-// answerNext answers if the item, or the end, is there.
-func (ss *streams) answerNext(t *taskRec, w streamWait) bool {
+// answerNext answers if the item, or the end, is there. It tells whether the item failed and its reader is to be taken to have left: one that leaves says so
+// itself, and one that does not only if it holds what is in the error.
+func (ss *streams) answerNext(t *taskRec, w streamWait) (answered, failed bool) {
 	s := t.x.stream
 	m := &wire.StreamItem{Task: t.id(), Attempt: t.start, Index: w.index}
 	o := s.item(w.index)
 	switch {
 	case w.index < s.produced && (o == nil || o.state == object.Pending):
-		return false // lost, and being made again
+		return false, false // lost, and being made again
 	case w.index < s.produced && o.state == object.Freed:
 		m.Result = *errorResult(ss.streamGone(t, o.id))
 	case w.index < s.produced:
 		m.Result = *o.res
+		failed = !w.leaves && o.state == object.Failed && len(containedIn(o.res)) == 0
 		o.flags |= objHandedOut
 		if w.index >= s.consumed {
 			s.consumed = w.index + 1
@@ -156,18 +163,20 @@ func (ss *streams) answerNext(t *taskRec, w streamWait) bool {
 		}
 	case s.err != nil:
 		m.Result = *errorResult(s.err)
-		if len(s.held()) == 0 {
+		if !w.leaves && len(s.held()) == 0 {
 			ss.closeStream(t)
 		} // else its reader says when it holds what is in the error
 	case s.length >= 0:
-		ss.closeStream(t)
+		if !w.leaves {
+			ss.closeStream(t)
+		}
 	case s.closed && t.state.Terminal():
 		m.Result = *errorResult(ss.streamGone(t, t.id().Return(int(w.index))))
 	default:
-		return false
+		return false, false
 	}
 	ss.toClient(w.client, m)
-	return true
+	return true, failed
 }
 
 func (ss *streams) streamGone(t *taskRec, id ids.ObjectID) *errs.Error {
@@ -184,10 +193,18 @@ func (ss *streams) wakeReaders(t *taskRec) {
 	}
 	waits := s.waits
 	s.waits = nil
+	var left []*clientRec
 	for _, w := range waits {
-		if !ss.answerNext(t, w) {
+		answered, failed := ss.answerNext(t, w)
+		if !answered {
 			s.waits = append(s.waits, w)
 		}
+		if failed {
+			left = append(left, w.client)
+		}
+	}
+	for _, cl := range left {
+		ss.leaveStream(t, cl)
 	}
 }
 
@@ -273,7 +290,8 @@ func (ss *streams) releaseItem(o *objRec) {
 	}
 }
 
-// leaveStream is a reader that reads no more. Without readers a stream ends.
+// leaveStream is a reader that reads no more. Without readers a stream ends. A task that had made all items makes one again that was lost, which may be
+// held: it goes on.
 func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
 	s := t.x.stream
 	s.part(cl)
@@ -281,7 +299,7 @@ func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
 	if len(s.readers) > 0 || s.anyone && cl.gone {
 		return
 	}
-	if !t.state.Terminal() {
+	if !t.state.Terminal() && s.length < 0 {
 		ss.up.cancelTask(t, false)
 	}
 	ss.closeStream(t)

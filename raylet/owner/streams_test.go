@@ -62,7 +62,7 @@ func TestAStreamHeldUpMakesLostItemsAgain(t *testing.T) {
 	for i := range uint32(4) {
 		id := spec.ID.Return(int(i))
 		s.from(driver, &wire.Get{ID: id, Fetch: true})
-		s.step(FromStore{objectstore.Lost{ID: id, Client: driver}})
+		s.step(FromStore{Msg: objectstore.Lost{ID: id, Client: driver}})
 		if got := sent[*wire.CancelTask](s, worker); len(got) != 1 {
 			t.Fatalf("item %d: the attempt that waits for its reader is told %d times to end", i, len(got))
 		}
@@ -81,10 +81,10 @@ func TestAStreamHeldUpMakesLostItemsAgain(t *testing.T) {
 		}
 	}
 	id := spec.ID.Return(0) // made by an attempt that is not the last one
-	s.step(FromStore{objectstore.Lost{ID: id, Client: driver}})
+	s.step(FromStore{Msg: objectstore.Lost{ID: id, Client: driver}})
 	s.failed(worker, l, wire.ExecTask{Spec: spec, Attempt: 5}, errs.New(errs.CodeCancelled, "its context ended"))
 	s.streamStored(spec, 6, 0, 4)
-	s.step(FromStore{objectstore.Lost{ID: id, Client: driver}}) // made by the last one: no retry is left
+	s.step(FromStore{Msg: objectstore.Lost{ID: id, Client: driver}}) // made by the last one: no retry is left
 	if got := sent[*wire.Resolved](s, driver); len(got) != 1 || got[0].Result.Err == nil || got[0].Result.Err.Code != errs.CodeReconstructionFailed {
 		t.Errorf("without a retry the reader hears %v", got)
 	}
@@ -138,6 +138,63 @@ func TestACancelledStreamIsReadToItsEnd(t *testing.T) {
 			}
 			s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0), spec.ID.Return(1)}})
 			if s.c.tasks.task(spec.ID) != nil {
+				t.Error("its task is kept")
+			}
+		})
+	}
+}
+
+// The answer at a stream's end is lost with the node: the reader finds its stream there again, and has the same answer. One that has the end says so,
+// and nothing stays. What its task makes again by then goes on.
+func TestTheEndOfAStreamIsLostOnTheWay(t *testing.T) {
+	for _, end := range []string{"end", "error", "item", "again"} {
+		t.Run(end, func(t *testing.T) {
+			s, spec, l := heldUpStream(t, 1)
+			x := wire.ExecTask{Spec: spec, Attempt: 1}
+			next := func(i uint32) *wire.StreamNext { return &wire.StreamNext{Task: spec.ID, Index: i, Leaves: true} }
+			s.from(driver, next(0), &wire.AddRef{ID: spec.ID.Return(0)}, next(1), &wire.AddRef{ID: spec.ID.Return(1)})
+			last := uint32(2)
+			broke := errs.New(errs.CodeTaskFailed, "it broke")
+			switch end {
+			case "end", "again":
+				s.from(worker, &wire.Done{Task: spec.ID, Attempt: 1, Lease: l, Items: 2})
+			case "error":
+				s.failed(worker, l, x, broke)
+			case "item":
+				s.from(worker, &wire.StreamItem{Task: spec.ID, Attempt: 1, Index: 2, Result: wire.Result{Kind: wire.ResultError, Err: broke}})
+				s.from(worker, &wire.Done{Task: spec.ID, Attempt: 1, Lease: l, Items: 3})
+			}
+			ended := func() {
+				t.Helper()
+				got := sent[*wire.StreamItem](s, driver)
+				if len(got) != 1 || got[0].Index != last || (end == "error" || end == "item") != (got[0].Result.Kind == wire.ResultError) {
+					t.Fatalf("the reader hears %+v", got)
+				}
+				if err := got[0].Result.Err; err != nil && err.Code != errs.CodeTaskFailed {
+					t.Errorf("the stream ends with %v", err)
+				}
+			}
+			items := []ids.ObjectID{spec.ID.Return(0), spec.ID.Return(1)}
+			if end != "again" {
+				s.from(driver, &wire.Release{IDs: items})
+				items = nil
+			}
+			s.from(driver, next(last))
+			ended()
+			h := holds(7)
+			h.Handles, h.Streams = append(items, spec.ID.Stream()), []wire.StreamNext{*next(last)}
+			s.answered(7, map[ids.ClientID]*wire.Holdings{driver: h})
+			ended()
+			if end == "again" {
+				s.step(FromStore{Msg: objectstore.Lost{ID: spec.ID.Return(0), Client: driver}})
+			}
+			s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Stream()}})
+			if end == "again" {
+				if t := s.c.tasks.task(spec.ID); t.flags&taskCancelled != 0 || t.state.Terminal() {
+					s.t.Errorf("the task that makes an item again is %v", t.state)
+				}
+			}
+			if end != "again" && s.c.tasks.task(spec.ID) != nil {
 				t.Error("its task is kept")
 			}
 		})

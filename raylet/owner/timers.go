@@ -17,6 +17,10 @@ const (
 	timerSweep                         // the next slice of a sweep
 	timerInquiry                       // who brought a process down is still asked
 	timerStop                          // an actor's close hook
+	timerWord                          // of a lease: its actor's owner, another job's, says nothing
+	timerNear                          // a task may go where its arguments are not
+	timerAsk                           // an object that a store lacked is asked for again
+	timerBring                         // a node's store is told anew of an object that it lacked, for another job
 )
 
 // timerHeap is the timers that are set, earliest first.

@@ -66,9 +66,9 @@ func (r *story) run() {
 		for _, a := range t.spec.Args {
 			vs = append(vs, objectstore.PinnedValue{ID: a.Ref})
 		}
-		r.give(FromStore{objectstore.ArgsPinned{Task: t.id(), Attempt: t.start, Ask: r.c.ask(t), Values: vs}})
+		r.give(FromStore{Msg: objectstore.ArgsPinned{Task: t.id(), Attempt: t.start, Ask: r.c.ask(t), Values: vs}})
 	case "lost":
-		r.give(FromStore{objectstore.Lost{ID: r.object(0)}})
+		r.give(FromStore{Msg: objectstore.Lost{ID: r.object(0)}})
 	case "worker-dies":
 		cl := r.client(r.Word(0))
 		held := slices.Clone(r.c.client(cl).leases)

@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"mobula/internal/ids"
@@ -23,7 +24,7 @@ func (c *Core) Validate() error {
 		}
 	})
 	for _, check := range []func(*recount) error{
-		c.leases.validate, c.life.validate, c.objects.validate, c.job.validate, c.promises.validate, c.lineage.validate, c.memory.validate, c.gets.validate,
+		c.leases.validate, c.life.validate, c.copies.validate, c.objects.validate, c.job.validate, c.promises.validate, c.lineage.validate, c.memory.validate, c.gets.validate,
 		c.actors.validate, c.validateRecycled,
 	} {
 		if err := check(v); err != nil {
@@ -40,6 +41,28 @@ type recount struct {
 	onLane               map[*taskRec]int   // tasks on the lanes of leases
 	readBack             func(*objRec) bool // its value is on its way from the log
 	endOfCall            func(*objRec) bool // it is promised, as the end of a call
+}
+
+// validate checks that only stored objects have copies, and each node one place in the lists.
+func (cp *copies) validate(*recount) error {
+	known := make(map[ids.Home]int)
+	for id, set := range cp.byID {
+		nodes := slices.Concat(set.on, set.told)
+		slices.Sort(nodes)
+		if set.o != cp.up.object(id) || set.o.state != object.Stored {
+			return fmt.Errorf("copies of object %v are known, which is %v", id, set.o.state)
+		}
+		if n := len(nodes); len(set.on) == 0 || len(slices.Compact(nodes)) != n {
+			return fmt.Errorf("copies of object %v are on %v, and %v know of it", id, set.on, set.told)
+		}
+		for _, node := range nodes {
+			known[node]++
+		}
+	}
+	if delete(known, cp.home()); !maps.Equal(known, cp.known) {
+		return fmt.Errorf("other nodes know of %v objects, counted %v", known, cp.known)
+	}
+	return nil
 }
 
 // validate checks that a task is on the lane of the lease that it has, and what is wanted of the scheduler.
@@ -65,6 +88,9 @@ func (ls *leases) validate(v *recount) error {
 		}
 		if len(l.out) > 0 {
 			return fmt.Errorf("lease %v has %d tasks that were not sent", id, len(l.out))
+		}
+		if k := l.class; k != nil && (l.takes() && l.load() == 0) != (l.in == &k.idle) || l.in != nil && (!l.takes() || l.in != &k.idle && l.in != &k.spare) {
+			return fmt.Errorf("lease %v is %v with %d tasks, and in the wrong list of those with room", id, l.state, l.load())
 		}
 	}
 	wanting := 0
@@ -239,7 +265,8 @@ func (os *objects) validateOne(v *recount, o *objRec) error {
 	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
-	if !os.recovering && len(os.silent) == 0 && !o.held() && (o.flags&objBorrowed == 0 || o.waits == nil) {
+	stays := o.flags&objBorrowed != 0 && os.borrowStays(o)
+	if !os.recovering && len(os.silent) == 0 && !o.held() && !stays {
 		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}

@@ -10,6 +10,7 @@ import (
 // putValue makes an inline object. One that is known already, because its task runs again,
 // stays as it is.
 func (vs *values) putValue(cl *clientRec, m *wire.PutValue) {
+	vs.journal.noteSent(cl)
 	if vs.cfg.CreditWindow > 0 {
 		vs.clients.spend(cl, wire.CostOfValue(&m.Value))
 	}
@@ -22,10 +23,11 @@ func (vs *values) putValue(cl *clientRec, m *wire.PutValue) {
 		return
 	}
 	o = vs.newPut(m.ID)
+	o.noteMaker(cl)
 	vs.objects.giveHandle(cl, o)
 	vs.stats.Puts++
 	res := &wire.Result{Kind: wire.ResultInline, Value: m.Value, Size: uint64(len(m.Value.Data))}
-	vs.journal.logObject(o, res, 0)
+	vs.journal.logObject(o, res, 0, vs.home())
 	vs.objects.resolve(o, res, object.SetInline)
 }
 
@@ -43,15 +45,16 @@ func (vs *values) newPut(id ids.ObjectID) *objRec {
 // seal decides whether an extent that a client has written becomes the object. The first
 // attempt wins; the store frees the others.
 func (vs *values) seal(cl *clientRec, m *wire.Seal) {
+	vs.journal.noteSent(cl)
 	o := vs.objects.object(m.ID)
 	if o == nil || o.flags&objPlaceholder != 0 {
 		o = vs.sealTarget(m.ID)
 	}
 	if o == nil || o.state != object.Pending || o.rec != nil && !vs.runs(cl, o.rec, m.Attempt) {
 		if o != nil && o.state == object.Stored && o.attempt == m.Attempt {
-			vs.toStore(sealObject(cl, m)) // told again, or made again by an attempt that a lost core had not counted
+			vs.toStoreAt(vs.nodeOf(cl), sealObject(cl, m)) // told again, or made again by an attempt that a lost core had not counted
 		} else {
-			vs.toStore(objectstore.DropAttempt{ID: m.ID, Attempt: m.Attempt})
+			vs.toStoreAt(vs.nodeOf(cl), objectstore.DropAttempt{ID: m.ID, Attempt: m.Attempt})
 		}
 		if o != nil && o.rec == nil {
 			vs.objects.giveHandle(cl, o)
@@ -59,13 +62,15 @@ func (vs *values) seal(cl *clientRec, m *wire.Seal) {
 		return
 	}
 	if o.rec == nil {
+		o.noteMaker(cl)
 		vs.objects.giveHandle(cl, o)
 		vs.stats.Puts++
 	}
 	res := &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: m.Value.Meta, Refs: m.Value.Refs}, Size: m.Size}
 	o.attempt = m.Attempt
-	vs.journal.logObject(o, res, m.Attempt)
-	vs.toStore(sealObject(cl, m))
+	vs.journal.logObject(o, res, m.Attempt, vs.nodeOf(cl))
+	vs.toStoreAt(vs.nodeOf(cl), sealObject(cl, m))
+	vs.copies.made(o, vs.nodeOf(cl))
 	vs.objects.resolve(o, res, object.SetStored)
 }
 
@@ -97,11 +102,11 @@ func (vs *values) runs(cl *clientRec, t *taskRec, attempt uint32) bool {
 
 // accepted resolves one return, unless it was resolved before: one attempt is accepted an
 // object.
-func (vs *values) accepted(o *objRec, d *wire.Done, i int) {
+func (vs *values) accepted(cl *clientRec, o *objRec, d *wire.Done, i int) {
 	r := &d.Results[i]
 	if o.state != object.Pending {
 		if r.Kind == wire.ResultStored && (o.state != object.Stored || o.attempt != d.Attempt) {
-			vs.toStore(objectstore.DropAttempt{ID: o.id, Attempt: d.Attempt})
+			vs.toStoreAt(vs.nodeOf(cl), objectstore.DropAttempt{ID: o.id, Attempt: d.Attempt})
 		}
 		return
 	}
@@ -118,14 +123,14 @@ func (vs *values) accepted(o *objRec, d *wire.Done, i int) {
 }
 
 // dropResults frees what a stale attempt left in the store.
-func (vs *values) dropResults(d *wire.Done) {
+func (vs *values) dropResults(cl *clientRec, d *wire.Done) {
 	for i := range d.Results {
 		if d.Results[i].Kind != wire.ResultStored {
 			continue
 		}
 		id := d.Task.Return(i)
 		if o := vs.objects.object(id); o == nil || o.state != object.Stored || o.attempt != d.Attempt {
-			vs.toStore(objectstore.DropAttempt{ID: id, Attempt: d.Attempt})
+			vs.toStoreAt(vs.nodeOf(cl), objectstore.DropAttempt{ID: id, Attempt: d.Attempt})
 		}
 	}
 }

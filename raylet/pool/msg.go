@@ -24,6 +24,7 @@ type JobStarted struct {
 	Isolate       bool
 	Programs      []Program // one for each language, the driver's own first; none: only Go's
 	Restored      bool      // after a restart of the core: start nothing ahead of need
+	Opening       uint64    // of a job of another node: the number of its opening here, which no other opening has; 0: the job is of this node
 }
 
 // Program describes the workers of one language.
@@ -32,8 +33,11 @@ type Program struct {
 	Single   bool   // a worker has one lease at a time, whatever its function, or one actor
 }
 
-// JobEnded ends the job's workers.
-type JobEnded struct{ Job ids.JobID }
+// JobEnded ends the job's workers. The raylet ignores the end of an earlier opening: a core that was restarted knows only the present one.
+type JobEnded struct {
+	Job     ids.JobID
+	Opening uint64
+}
 
 // Registered is a worker's Hello. It is answered by Admit or Refuse.
 type Registered struct {

@@ -3,6 +3,7 @@ package sched
 import (
 	"container/list"
 	"maps"
+	"math"
 	"slices"
 
 	"mobula/internal/errs"
@@ -24,7 +25,8 @@ type class struct {
 	fresh    bool        // it has begun to want and was not served since
 	invalid  *errs.Error // what is wrong with its options
 	bad      *errs.Error // why the node cannot serve it now; its owner was told
-	refillAt int64       // when a used-up backlog is refilled; 0: it is not used up
+	refillAt int64       // when a used-up backlog is refilled, or whenUp; 0: it is not used up
+	listed   bool        // it is in Core.exhausted, where it may be longer than its backlog is used up
 
 	leases  []*lease
 	running int // leases that are starting or running, without lifetime leases of actors
@@ -113,6 +115,9 @@ func (c *Core) refusal(cl *class) *errs.Error {
 	if _, left := ids.Next(c.nextID); !left {
 		return errs.New(errs.CodeUnschedulable, "home %v has given out %d leases, all there are: give the node a new directory", c.nextID.Home(), ids.MaxNumber)
 	}
+	if err := c.elsewhere(cl.opts); err != nil {
+		return err
+	}
 	return c.res.infeasible(cl.need, funcName(cl.opts))
 }
 
@@ -155,24 +160,44 @@ func (c *Core) place(cl *class) {
 }
 
 // refill goes on with classes whose backlog was used up some time ago and whose owners did not say that nothing is
-// left: owners do not report each task or lease.
+// left: owners do not report each task or lease. Leases that start are still to come to the owner, so while there are enough of them
+// a class waits for the next one that is up.
 func (c *Core) refill(now int64) {
 	rest := c.exhausted[:0]
 	for _, cl := range c.exhausted {
-		switch {
-		case cl.refillAt == 0 || cl.lastWant == 0 || c.find(cl.key) != cl:
-		case now < cl.refillAt:
-			rest = append(rest, cl)
-		default:
-			cl.refillAt = 0
-			cl.backlog = max(cl.backlog, (cl.lastWant+1)/2)
-			c.place(cl)
+		if cl.refillAt == 0 || cl.lastWant == 0 || c.find(cl.key) != cl {
+			cl.listed = false
+			continue
+		}
+		if now >= cl.refillAt {
+			if more := (cl.lastWant+1)/2 - cl.starting(); more > 0 {
+				cl.refillAt, cl.listed = 0, false
+				cl.backlog = max(cl.backlog, more)
+				c.place(cl)
+				continue
+			}
+			cl.refillAt = whenUp
+		}
+		rest = append(rest, cl)
+		if cl.refillAt != whenUp {
+			c.wakeAt(now, cl.refillAt)
 		}
 	}
 	clear(c.exhausted[len(rest):])
-	if c.exhausted = rest; len(rest) > 0 {
-		c.wakeAt(now, rest[0].refillAt)
+	c.exhausted = rest
+}
+
+// whenUp is a class's refillAt where that is to be set once the next of its leases is up.
+const whenUp = math.MaxInt64
+
+// starting counts the leases whose workers start.
+func (cl *class) starting() (n int) {
+	for _, l := range cl.leases {
+		if l.state == Starting {
+			n++
+		}
 	}
+	return n
 }
 
 // enqueue puts the class at the back of its job's queue, unless it is there.

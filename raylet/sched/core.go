@@ -15,15 +15,16 @@ import (
 // Defaults.
 const (
 	DefaultQuantum       = 10 * time.Millisecond // short compared with what a user notices, long compared with a lease's round trip
-	DefaultResyncTimeout = 10 * time.Second      // owners are actors of the same process
+	DefaultResyncTimeout = 15 * time.Second      // an owner that is restarted too waits for its clients first, for 10 s at most
 	maxIdleSlots         = 1024                  // running leases of a class that asks for no resource
 )
 
 // Config configures a Core.
 type Config struct {
-	Resources []wire.Resource // of the node, in thousandths; memory in bytes
-	Quantum   time.Duration   // 0: DefaultQuantum
-	// FirstLease is a number below all leases of this core. After a restart of the core it must not be below any
+	Resources []wire.Resource   // of the node, in thousandths; memory in bytes
+	Labels    map[string]string // of the node
+	Quantum   time.Duration     // 0: DefaultQuantum
+	// FirstLease is a number below all leases of this core, and of its home. After a restart of the core it must not be below any
 	// earlier lease: numbers are never used twice.
 	FirstLease ids.LeaseID
 
@@ -49,6 +50,8 @@ type Counters struct {
 // Core is the scheduler's state. It is not safe for concurrent use.
 type Core struct {
 	res      *resources
+	home     ids.Home
+	labels   map[string]string
 	quantum  int64
 	nextID   ids.LeaseID
 	leases   map[ids.LeaseID]*lease
@@ -61,7 +64,7 @@ type Core struct {
 	waitingNoCPU int // waiting classes that ask for no CPU
 	running      int // leases starting or running, without lifetime leases of actors
 	paused       bool
-	exhausted    []*class // classes whose backlog is used up, in order of time
+	exhausted    []*class // classes whose backlog is used up
 	wake         int64    // when the next Tick is due; 0: none
 	resync       resync
 	pass         pass
@@ -76,6 +79,8 @@ func New(cfg Config) (*Core, []Effect, error) {
 	}
 	c := &Core{
 		res:     newResources(cfg.Resources),
+		home:    cfg.FirstLease.Home(),
+		labels:  cfg.Labels,
 		quantum: int64(cfg.Quantum),
 		nextID:  cfg.FirstLease,
 		leases:  make(map[ids.LeaseID]*lease),
@@ -148,13 +153,16 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		c.wake = 0
 		c.refill(now)
 	case resyncOver:
-		if ev.epoch == c.resync.epoch {
-			clear(c.resync.pending)
+		if ev == c.resync.over {
+			c.resync.noteLate()
 		}
 	default:
 		panic(fmt.Sprintf("sched: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
 	c.schedule(now)
+	if c.resync.overdrew {
+		c.resync.overdrew = slices.ContainsFunc(c.res.free, func(n int64) bool { return n < 0 })
+	}
 	return c.out
 }
 
@@ -211,6 +219,7 @@ func (c *Core) onReturn(ev Return) {
 func (c *Core) restore(cl *class, takenAway bool) {
 	if cl.lastWant > 0 && (takenAway || cl.running == 0 && cl.backlog == 0) {
 		cl.backlog++
+		cl.refillAt = 0
 		c.place(cl)
 	}
 }
@@ -222,12 +231,12 @@ func (c *Core) onUnblock(now int64, ev UnblockCPU) {
 	}
 	if l.state == Running { // it has given nothing back
 		c.counters.Resumes++
-		c.tell(l.class.key.Job, Resumed{Lease: l.id})
+		c.tell(l.class.key.Job, Resumed{Lease: l.id, Ask: ev.Ask})
 		return
 	}
 	first := l.state == Blocked
-	if c.move(now, l, onUnblock) {
-		l.resumes++
+	if !slices.Contains(l.asks, ev.Ask) && c.move(now, l, onUnblock) {
+		l.asks = append(l.asks, ev.Ask)
 		if first {
 			c.resuming.Push(l)
 		}
@@ -256,6 +265,10 @@ func (c *Core) onWorkerReady(now int64, ev WorkerReady) {
 		return // the lease has ended meanwhile; its release is on its way to the pool
 	}
 	l.worker = ev.Worker
+	if cl := l.class; cl.refillAt != 0 {
+		cl.refillAt = now + c.quantum // in which the owner may say that this was the last one
+		c.wakeAt(now, cl.refillAt)
+	}
 	c.counters.Grants++
 	c.tell(l.class.key.Job, Granted{Key: l.class.key, Lease: l.id, Worker: ev.Worker})
 }
@@ -302,7 +315,7 @@ func (c *Core) onResources(ev SetResources) {
 // end removes a lease from every table.
 func (c *Core) end(l *lease) {
 	c.move(0, l, onEnd)
-	if l.resumes > 0 {
+	if len(l.asks) > 0 {
 		c.resuming.DeleteFunc(func(o *lease) bool { return o == l })
 	}
 	ls := l.class.leases

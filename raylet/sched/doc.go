@@ -30,7 +30,7 @@
 //
 // # Errors
 //
-// Infeasible carries CodeUnschedulable (the node does not have the resources asked for; it names resource, asked
-// and held) or CodeRuntimeSetup (no worker could be started). Revoked carries what ended the worker. Events that
+// Infeasible carries CodeInvalid (the options contradict themselves), CodeUnschedulable (the node does not have the resources asked for, or the labels,
+// or is not the one that was asked for; it names what was asked and what the node has) or CodeRuntimeSetup (no worker could be started). Revoked carries what ended the worker. Events that
 // name an unknown lease or class are stale, not wrong, and are ignored.
 package sched

@@ -81,8 +81,9 @@ type Effect interface{ schedEffect() }
 
 // ToOwner is a message to a job's owner.
 type ToOwner struct {
-	Job ids.JobID
-	Msg OwnerMsg
+	Job     ids.JobID
+	Msg     OwnerMsg
+	Opening uint64 // pool.JobStarted's; package raylet sets it. The node drops the message if the job was opened again since
 }
 
 // NeedWorker asks the pool for a slot for a lease.

@@ -88,11 +88,6 @@ func (c *Core) explainText(cl *class, e Explanation) string {
 
 // Usage gives what the node has, what is free and how many leases there are, for status and metrics.
 func (c *Core) Usage() (total, free []wire.Resource, leases int) {
-	for i, n := range c.res.names {
-		if c.res.total[i] > 0 {
-			total = append(total, wire.Resource{Name: n, Amount: c.res.total[i]})
-			free = append(free, wire.Resource{Name: n, Amount: max(c.res.free[i], 0)})
-		}
-	}
+	total, free = c.amounts(nil, nil)
 	return total, free, len(c.leases)
 }

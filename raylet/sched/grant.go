@@ -29,10 +29,11 @@ func (c *Core) resume(now int64) {
 		}
 		c.resuming.Pop()
 		c.move(now, l, onCPU)
-		for ; l.resumes > 0; l.resumes-- {
+		for _, ask := range l.asks {
 			c.counters.Resumes++
-			c.tell(l.class.key.Job, Resumed{Lease: l.id})
+			c.tell(l.class.key.Job, Resumed{Lease: l.id, Ask: ask})
 		}
+		l.asks = l.asks[:0]
 	}
 }
 
@@ -139,7 +140,10 @@ func (c *Core) start(now int64, cl *class) bool {
 	if cl.backlog == 0 {
 		c.unqueue(cl)
 		cl.refillAt = now + c.quantum
-		c.exhausted = append(c.exhausted, cl)
+		if !cl.listed {
+			cl.listed = true
+			c.exhausted = append(c.exhausted, cl)
+		}
 		c.wakeAt(now, cl.refillAt)
 	}
 	c.emit(c.needWorker(l))

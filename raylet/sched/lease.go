@@ -56,7 +56,7 @@ type lease struct {
 	granted   int64 // when it last began to run, Unix ns
 	reclaimed bool  // Reclaim is sent
 	up        bool  // the lifetime lease of an actor
-	resumes   int   // UnblockCPU to answer
+	asks      []Ask // UnblockCPU to answer
 
 	at         int // index in its class's leases
 	prev, next *lease

@@ -23,7 +23,7 @@ type ClassKey struct {
 // after some time goes on with half the number.
 type Want struct {
 	Key     ClassKey
-	Opts    *wire.TaskOptions // resources, isolation, name
+	Opts    *wire.TaskOptions // resources, labels, isolation, name
 	Kind    wire.TaskKind     // TaskNormal or TaskActorCreate
 	Backlog int
 }
@@ -35,7 +35,16 @@ type Return struct{ Lease ids.LeaseID }
 type BlockCPU struct{ Lease ids.LeaseID }
 
 // UnblockCPU asks for the CPU again; answered by Resumed, before any new grant.
-type UnblockCPU struct{ Lease ids.LeaseID }
+type UnblockCPU struct {
+	Lease ids.LeaseID
+	Ask   Ask
+}
+
+// Ask tells one UnblockCPU of an owner from all others, also from those of a core before the owner's. The zero Ask is none.
+type Ask struct {
+	Epoch uint64 // of the owner's last OwnerRestarted; 0: there was none
+	Nth   uint64 // since then
+}
 
 // DropJob ends every lease and want of a job.
 type DropJob struct{ Job ids.JobID }
@@ -84,10 +93,13 @@ type Revoked struct {
 	Peak   uint64 // bytes the process had reached, if it was killed for memory (CodeOutOfMemory)
 }
 
-// Resumed answers UnblockCPU.
-type Resumed struct{ Lease ids.LeaseID }
+// Resumed answers the UnblockCPU with the same Ask. The owner ignores an answer that it does not wait for: it may have given the CPU back since.
+type Resumed struct {
+	Lease ids.LeaseID
+	Ask   Ask
+}
 
-// Infeasible says that this node can never run the class; it names resource, asked and held. With CodeRuntimeSetup
+// Infeasible says that this node can never run the class; it names what is asked and what the node has. With CodeRuntimeSetup
 // it says that no worker could be started. The scheduler forgets the want.
 type Infeasible struct {
 	Key ClassKey
@@ -96,6 +108,13 @@ type Infeasible struct {
 
 // Feasible takes an Infeasible back: the node's resources have changed. The owner sends its Want again.
 type Feasible struct{ Key ClassKey }
+
+// Unable names nodes that cannot run a class, among those that hold many bytes of its waiting tasks (cluster.Locality): no lease comes from them. The core that
+// chooses nodes sends it.
+type Unable struct {
+	Key   ClassKey
+	Nodes []ids.Home
+}
 
 // Further, from owners.
 
@@ -106,12 +125,14 @@ type KillWorker struct {
 	Peak   uint64 // bytes it had reached, if killed for memory
 }
 
-// Holdings answers Resync: every lease the owner holds and every want it has.
+// Holdings answers Resync: every lease the owner holds and every want it has. A want of zero is of a class that the owner was told is Infeasible: it is told
+// Feasible where that is over.
 type Holdings struct {
-	Job   ids.JobID
-	Epoch uint64
-	Held  []Held
-	Wants []Want
+	Job       ids.JobID
+	Epoch     uint64
+	Held      []Held
+	Wants     []Want
+	Restarted uint64 // the Epoch of the owner's last OwnerRestarted; 0: there was none
 }
 
 // Held describes a lease in Holdings.
@@ -123,7 +144,7 @@ type Held struct {
 	Worker  ids.ClientID
 	Up      bool // an actor's lifetime lease
 	Blocked bool // its CPU is given back
-	Resumes int  // how many UnblockCPU were not answered by Resumed
+	Ask     Ask  // of the UnblockCPU that was not answered by Resumed; zero: there is none
 }
 
 // Further, to owners.
@@ -155,4 +176,5 @@ func (Revoked) ownerMsg()    {}
 func (Resumed) ownerMsg()    {}
 func (Infeasible) ownerMsg() {}
 func (Feasible) ownerMsg()   {}
+func (Unable) ownerMsg()     {}
 func (Resync) ownerMsg()     {}

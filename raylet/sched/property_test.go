@@ -194,7 +194,7 @@ func (w *world) restart(t *rapid.T) {
 				cl := w.class[l.key]
 				row := Held{Lease: id, Key: l.key, Opts: cl.opts, Kind: cl.kind, Worker: l.worker, Blocked: l.blocked}
 				if l.asked {
-					row.Resumes = 1
+					row.Ask = Ask{Epoch: 8, Nth: 1}
 				}
 				l.reclaimed = false // the new core does not know what the old one asked back
 				h.Held = append(h.Held, row)

@@ -114,12 +114,15 @@ func (rs *resources) unstick(d demand) {
 }
 
 // Asked reads what a class asks for: for the grant, and for an actor's lifetime. Amounts are above zero, each resource is there once. Without an amount
-// of CPU a task takes one, and an actor one for its creation only; {"CPU", 0} asks for none.
+// of CPU a task takes one, and an actor one for its creation only; {"CPU", 0} asks for none. It fails where the options can be meant for no node.
 func Asked(opts *wire.TaskOptions, kind wire.TaskKind) (grant, life []wire.Resource, err *errs.Error) {
 	said := false
 	var asked []wire.Resource
 	if opts != nil {
 		asked = opts.Resources
+		if err := checkWhere(opts); err != nil {
+			return nil, nil, err
+		}
 	}
 	for i, x := range asked {
 		switch {

@@ -4,15 +4,21 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"mobula/internal/ids"
 	"mobula/wire"
 )
 
-// resync has the owners whose answer a new core still needs before it may grant.
+// resync has the owners that a new core has asked and that have not answered.
 type resync struct {
 	epoch   uint64
-	pending map[ids.JobID]struct{}
+	limit   time.Duration          // of the wait for an owner
+	over    resyncOver             // ends the wait
+	pending map[ids.JobID]struct{} // before they do nothing is granted
+	late    map[ids.JobID]struct{} // they are not waited for any more
+
+	overdrew bool // an answer came late, and what it named may take more than there is
 }
 
 func (r *resync) waits() bool { return len(r.pending) > 0 }
@@ -21,42 +27,77 @@ func (c *Core) startResync(cfg Config) {
 	if len(cfg.Jobs) == 0 {
 		return
 	}
-	d := cfg.ResyncTimeout
-	if d <= 0 {
-		d = DefaultResyncTimeout
+	c.resync = resync{epoch: cfg.Epoch, limit: cfg.ResyncTimeout, over: resyncOver{epoch: cfg.Epoch}, pending: make(map[ids.JobID]struct{})}
+	if c.resync.limit <= 0 {
+		c.resync.limit = DefaultResyncTimeout
 	}
-	c.resync = resync{epoch: cfg.Epoch, pending: make(map[ids.JobID]struct{})}
 	for _, j := range cfg.Jobs {
 		c.resync.pending[j] = struct{}{}
 		c.tell(j, Resync{Epoch: cfg.Epoch})
 	}
-	c.emit(After{D: d, Ev: resyncOver{epoch: cfg.Epoch}})
+	c.emit(After{D: c.resync.limit, Ev: c.resync.over})
 }
 
-// resyncOver ends the wait for owners that did not answer.
-type resyncOver struct{ epoch uint64 }
+// awaitRestarted waits for an owner that is restarted before it has answered as long as for one that is asked now: it waits for its clients first.
+func (c *Core) awaitRestarted(j ids.JobID) {
+	if _, asked := c.resync.pending[j]; asked {
+		c.resync.over.nth++
+		c.emit(After{D: c.resync.limit, Ev: c.resync.over})
+	}
+}
+
+// resyncOver ends the wait for owners that did not answer. nth is how often it was put off.
+type resyncOver struct {
+	epoch uint64
+	nth   int
+}
 
 func (resyncOver) schedEvent() {}
 
-func (c *Core) resynced(j ids.JobID) { delete(c.resync.pending, j) }
+// noteLate goes on without the owners that did not answer. A node may reach them again later.
+func (r *resync) noteLate() { r.pending, r.late = nil, r.pending }
 
-// onHoldings adopts what an owner says it holds. If the node has shrunk, that may overdraw its resources; then
-// nothing is granted until enough is returned.
+func (c *Core) resynced(j ids.JobID) {
+	delete(c.resync.pending, j)
+	delete(c.resync.late, j)
+}
+
+// onHoldings adopts what an owner says it holds. If the node has shrunk, or has granted what it had before a late answer, that may overdraw its resources;
+// then nothing is granted until enough is returned. An owner that was lost while it answered answers again: its leases were repeated to it meanwhile, and its
+// wants forgotten.
 func (c *Core) onHoldings(now int64, ev Holdings) {
-	if _, asked := c.resync.pending[ev.Job]; !asked || ev.Epoch != c.resync.epoch {
+	if ev.Epoch == 0 || ev.Epoch != c.resync.epoch {
 		return
 	}
-	c.resynced(ev.Job)
-	for _, h := range ev.Held {
-		if h.Key.Job == ev.Job && c.leases[h.Lease] == nil {
-			c.adopt(now, h)
+	_, asked := c.resync.pending[ev.Job]
+	_, late := c.resync.late[ev.Job]
+	if asked || late {
+		c.resynced(ev.Job)
+		c.resync.overdrew = c.resync.overdrew || late
+		for _, h := range ev.Held {
+			if h.Key.Job == ev.Job && c.leases[h.Lease] == nil {
+				c.adopt(now, h)
+			}
 		}
 	}
 	for _, w := range ev.Wants {
-		if w.Key.Job == ev.Job {
+		switch {
+		case w.Key.Job != ev.Job:
+		case w.Backlog > 0:
 			c.onWant(w)
+		default:
+			c.wasRefused(w)
 		}
 	}
+}
+
+// wasRefused takes over a class that a scheduler before this one has refused.
+func (c *Core) wasRefused(w Want) {
+	cl := c.classOf(w.Key, w.Opts, w.Kind)
+	if cl.bad = c.refusal(cl); cl.bad == nil {
+		c.tell(w.Key.Job, Feasible{Key: w.Key})
+	}
+	c.forget(cl)
 }
 
 func (c *Core) adopt(now int64, h Held) {
@@ -66,8 +107,8 @@ func (c *Core) adopt(now int64, h Held) {
 	}
 	s := Running
 	switch {
-	case h.Resumes > 0:
-		s, l.resumes = Resuming, h.Resumes
+	case h.Ask != Ask{}:
+		s, l.asks = Resuming, []Ask{h.Ask}
 		c.resuming.Push(l)
 	case h.Blocked:
 		s = Blocked
@@ -83,6 +124,7 @@ func (c *Core) adopt(now int64, h Held) {
 // again. A lease that waits for its worker ends with the want it was for.
 func (c *Core) onOwnerRestarted(ev OwnerRestarted) {
 	id := ev.Job
+	c.awaitRestarted(id)
 	j := c.byJob[id]
 	if j == nil {
 		return

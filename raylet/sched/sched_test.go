@@ -386,6 +386,25 @@ func TestWantThatIsUsedUpGoesOn(t *testing.T) {
 			t.Fatalf("%d leases though nothing is wanted", n)
 		}
 	})
+	t.Run("workers start slowly", func(t *testing.T) {
+		w := newWorld(t, res(CPU, 16000)...)
+		k := w.task(1, 1)
+		w.hold = true
+		w.submit(k, 1)
+		w.pass(time.Second)
+		if n := len(w.pool); n != 1 {
+			t.Fatalf("%d workers start for one task", n)
+		}
+		w.step(WorkerReady{Lease: w.pool[0].Lease, Worker: 7})
+		w.pass(DefaultQuantum - 1)
+		if n := len(w.pool); n != 1 {
+			t.Fatalf("%d workers start before the owner could say that it has its lease", n)
+		}
+		w.pass(1)
+		if n := len(w.pool); n != 2 {
+			t.Fatalf("%d workers were asked for where the owner still wants one", n)
+		}
+	})
 	t.Run("all are blocked", func(t *testing.T) {
 		w := newWorld(t, res(CPU, 1000)...)
 		k := w.task(1, 1)

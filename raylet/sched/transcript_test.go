@@ -110,7 +110,7 @@ func (r *story) resources() []wire.Resource {
 func (r *story) step(ev Event) []string {
 	r.now += int64(time.Microsecond)
 	out := r.lines(r.c.Step(r.now, ev))
-	if err := r.c.validate(); err != nil {
+	if err := r.c.Validate(); err != nil {
 		r.T.Fatalf("after %T: %v", ev, err)
 	}
 	return out

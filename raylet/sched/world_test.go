@@ -95,7 +95,7 @@ func (w *world) step(ev Event) {
 	for len(queue) > 0 {
 		ev, queue = queue[0], queue[1:]
 		effects := slices.Clone(w.c.Step(w.now, ev))
-		if err := w.c.validate(); err != nil {
+		if err := w.c.Validate(); err != nil {
 			w.t.Fatalf("after %T%+v: %v", ev, ev, err)
 		}
 		for _, e := range effects {

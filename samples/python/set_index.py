@@ -55,12 +55,19 @@ def verified(before: pd.DataFrame, after: pd.DataFrame) -> None:
         raise SystemExit("rows were lost or changed")
 
 
+def connected(a: argparse.Namespace, limit: int) -> Any:
+    """A node of this program's own, or the one at an address, which may be of a cluster."""
+    if a.address:
+        return mobula.init(a.address)
+    settings = {"memory-limit": a.memory or limit, **({"store-spill": a.spill} if a.spill else {})}
+    return mobula.init(num_cpus=a.workers, object_store_memory=a.store, settings=settings)
+
+
 def run(a: argparse.Namespace) -> dict[str, Any]:
     rows = a.size // ROW // a.partitions
     frame = dd.from_map(made, range(a.partitions), rows=rows, meta=made(0, 0), enforce_metadata=False)
     limit = a.store + (256 << 20) + a.workers * (300 << 20)
-    settings = {"memory-limit": a.memory or limit, **({"store-spill": a.spill} if a.spill else {})}
-    with memory.Watch() as used, mobula.init(num_cpus=a.workers, object_store_memory=a.store, settings=settings), mobula.dask.enable():
+    with memory.Watch() as used, connected(a, limit), mobula.dask.enable():
         begun = time.perf_counter()
         ordered = frame.set_index("key", upsample=UPSAMPLE, **({"max_branch": float("inf")} if a.one_stage else {}))
         after = ordered.map_partitions(summary, meta=summary(made(0, 0).set_index("key")), enforce_metadata=False).compute()
@@ -79,6 +86,8 @@ def main() -> None:
     flags.add_argument("--store", type=memory.parsed, default="64MiB", help="of the object store, in shared memory (%(default)s)")
     flags.add_argument("--partitions", type=memory.at_least(1), default=20, help="that the data is in (%(default)s)")
     flags.add_argument("--workers", type=memory.at_least(1), default=2, help="processes, one task each at a time (%(default)s)")
+    flags.add_argument("--address", default="", help="of a node that runs, as mobula start prints it: it and the others of its cluster have stores and "
+                       "workers of their own, which say how large they are and how much memory they take")
     flags.add_argument("--one-stage", action="store_true", help="split each partition into all parts at once (max_branch=inf) and not in stages")
     flags.add_argument("--spill", default="", help="directory for what the store has no room for; the node's own is for temporary files")
     flags.add_argument("--memory", type=memory.parsed, default=0, help="that all processes and the store may take together: with larger heaps the "
@@ -92,9 +101,10 @@ def main() -> None:
         print(json.dumps(r))
         return
     size = memory.size
-    print(f"{r['rows']} rows, {size(r['bytes'])}, sorted and verified in {r['seconds']:.1f} s: "
-          f"{a.partitions} partitions, a store of {size(a.store)}, {a.workers} workers")
-    print(f"spilled {size(r['spilled'])}, read back {size(r['restored'])}; memory at most {size(r['peak'])}, {size(r['segment'])} of it shared")
+    own = "" if a.address else f", a store of {size(a.store)}, {a.workers} workers"
+    print(f"{r['rows']} rows, {size(r['bytes'])}, sorted and verified in {r['seconds']:.1f} s: {a.partitions} partitions{own}")
+    if not a.address:
+        print(f"spilled {size(r['spilled'])}, read back {size(r['restored'])}; memory at most {size(r['peak'])}, {size(r['segment'])} of it shared")
 
 
 if __name__ == "__main__":

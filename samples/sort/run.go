@@ -30,6 +30,11 @@ type sorter struct {
 // run sorts and verifies.
 func run(ctx context.Context, cfg config, w *watch, bar progress) (result, error) {
 	s := &sorter{cfg: cfg, plan: newPlan(cfg), progress: bar}
+	node, err := w.c.Status(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	s.plan.threads = min(s.plan.threads, max(int(node.Resources["CPU"].Total), 1)) // workers of a cluster are on many nodes, a merge is on one
 	r := result{Data: cfg.data, Store: cfg.store, Partitions: cfg.partitions, Workers: cfg.workers}
 	start := time.Now()
 	bar.start(s.plan.steps())

@@ -53,11 +53,25 @@ func TestSort(t *testing.T) {
 
 func TestAPartitionLargerThanTheStore(t *testing.T) {
 	cfg := config{data: 64 * mib, store: 16 * mib, partitions: 2, workers: 2}
-	ctx := mobulatest.Context(t, mobula.WithStore(cfg.store))
-	w := newWatch(nil, 0)
+	c := mobulatest.Start(t, mobula.WithStore(cfg.store))
+	w := newWatch(c, 0)
 	defer w.stop(&usage{})
-	if _, err := run(ctx, cfg, w, quiet{}); !errors.Is(err, mobula.ErrObjectTooLarge) {
+	if _, err := run(c.Context(t.Context()), cfg, w, quiet{}); !errors.Is(err, mobula.ErrObjectTooLarge) {
 		t.Errorf("got %v, want ErrObjectTooLarge", err)
+	}
+}
+
+// With the workers of many nodes a merge asks for no more CPUs than one of them has.
+func TestAMergeFitsOnANode(t *testing.T) {
+	cfg := config{data: 64 * mib, store: 16 * mib, partitions: 8, workers: 12}
+	if p := newPlan(cfg); p.threads < 3 {
+		t.Fatalf("a merge has %d threads", p.threads)
+	}
+	c := mobulatest.Start(t, mobula.WithStore(cfg.store), mobula.WithCPUs(2))
+	w := newWatch(c, 0)
+	defer w.stop(&usage{})
+	if _, err := run(c.Context(t.Context()), cfg, w, quiet{}); err != nil {
+		t.Error(err)
 	}
 }
 

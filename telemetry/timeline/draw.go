@@ -24,26 +24,34 @@ func (d *drawing) draw() {
 	}
 }
 
-// names emits the metadata of processes and threads and gives each worker a pid: its own, changed to be unique if
-// several workers are in one process.
+// names emits the metadata of processes and threads and gives each node and worker a pid: its own, changed to be unique if
+// several are in one process, or have one number on different machines.
 func (d *drawing) names() map[ids.ClientID]int {
 	pids := map[ids.ClientID]int{}
-	taken := map[int]bool{d.in.PID: true}
+	taken := map[int]bool{}
+	free := func(pid int) int {
+		for pid = max(pid, 1); taken[pid]; {
+			pid += 1 << 22 // above every pid of Linux
+		}
+		taken[pid] = true
+		return pid
+	}
 	meta := func(kind string, pid, tid int, args map[string]any) {
 		d.emit(Record{Name: kind, Ph: "M", PID: pid, TID: tid, Args: args})
 	}
-	meta("process_name", d.in.PID, 0, map[string]any{"name": "node " + d.in.Node})
-	meta("process_sort_index", d.in.PID, 0, map[string]any{"sort_index": -1})
+	for i := range d.in.Nodes {
+		pid := free(d.in.Nodes[i].PID)
+		d.pids = append(d.pids, pid)
+		meta("process_name", pid, 0, map[string]any{"name": "node " + d.in.Nodes[i].Name})
+		meta("process_sort_index", pid, 0, map[string]any{"sort_index": -1})
+	}
 	for _, c := range slices.SortedFunc(maps.Keys(d.workers), func(a, b ids.ClientID) int { return cmp.Compare(a, b) }) {
 		p := d.workers[c]
 		if p.Name == "" {
 			p.Name = "worker " + c.String()
 		}
-		pid := max(p.PID, 1)
-		for taken[pid] {
-			pid += 1 << 22 // above every pid of Linux
-		}
-		taken[pid], pids[c] = true, pid
+		pid := free(p.PID)
+		pids[c] = pid
 		meta("process_name", pid, 0, map[string]any{"name": p.Name})
 		for lane := range p.lanes {
 			meta("thread_name", pid, lane+1, map[string]any{"name": fmt.Sprintf("lane %d", lane+1)})
@@ -61,7 +69,7 @@ func name(l *life) string {
 
 // wait is a nestable asynchronous slice: waits of many tasks overlap.
 func (d *drawing) wait(id ids.TaskID, l *life, w wait) {
-	r := Record{Name: w.state.String(), Cat: "wait", Ph: "b", Ts: d.us(w.start), PID: d.in.PID, TID: 0, ID: id.String(),
+	r := Record{Name: w.state.String(), Cat: "wait", Ph: "b", Ts: d.us(w.start), PID: d.pids[l.node], TID: 0, ID: id.String(),
 		Args: map[string]any{"task": id.String(), "func": name(l)}}
 	d.emit(r)
 	r.Ph, r.Ts, r.Args = "e", d.us(w.end), nil

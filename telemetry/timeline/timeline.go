@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
@@ -18,14 +19,19 @@ type Process struct {
 	Name string // "task host 4"
 }
 
-// Input is the data to draw.
+// Input is the data to draw. All times are by one clock.
 type Input struct {
-	Node      string
-	PID       int // of the node
-	Events    []events.Event
+	Nodes     []Node
 	Processes map[ids.ClientID]Process // others are named after their id
-	Dropped   uint64                   // events that were never recorded, for the metadata
-	Lost      uint64                   // events that are no longer in memory
+}
+
+// Node is what one node has recorded: of the jobs whose home it is, wherever their tasks ran.
+type Node struct {
+	Name    string
+	PID     int
+	Events  []events.Event
+	Dropped uint64 // events that were never recorded, for the metadata
+	Lost    uint64 // events that are no longer in memory
 }
 
 // Record is one record of the format. Ts and Dur are microseconds.
@@ -48,7 +54,7 @@ func Write(w io.Writer, in Input) error {
 	bw := bufio.NewWriter(w)
 	d.w = bw
 	d.raw(`{"displayTimeUnit":"ms","otherData":`)
-	d.json(map[string]any{"node": in.Node, "events": len(in.Events), "dropped": in.Dropped, "lost": in.Lost, "base_unix_ns": d.base})
+	d.json(d.about())
 	d.raw(`,"traceEvents":[`)
 	d.draw()
 	d.raw("\n]}\n")
@@ -56,6 +62,18 @@ func Write(w io.Writer, in Input) error {
 		return d.err
 	}
 	return bw.Flush()
+}
+
+// about is the document's metadata.
+func (d *drawing) about() map[string]any {
+	var names []string
+	var events int
+	var dropped, lost uint64
+	for i := range d.in.Nodes {
+		n := &d.in.Nodes[i]
+		names, events, dropped, lost = append(names, n.Name), events+len(n.Events), dropped+n.Dropped, lost+n.Lost
+	}
+	return map[string]any{"node": strings.Join(names, ", "), "events": events, "dropped": dropped, "lost": lost, "base_unix_ns": d.base}
 }
 
 // run is an attempt on a worker.
@@ -72,6 +90,7 @@ type run struct {
 
 // life collects the events of a task.
 type life struct {
+	node    int // that has recorded it
 	first   *events.Event
 	waits   []wait
 	current *events.Event // the last change
@@ -98,6 +117,7 @@ type drawing struct {
 	tasks   map[ids.TaskID]*life
 	order   []ids.TaskID
 	workers map[ids.ClientID]*process
+	pids    []int // of the nodes
 	w       *bufio.Writer
 	some    bool
 	err     error
@@ -105,21 +125,15 @@ type drawing struct {
 
 // collect makes runs and waits of the events, which come in the order of each owner.
 func (d *drawing) collect() {
-	evs := d.in.Events
-	for i := range evs {
-		e := &evs[i]
-		at := e.At
-		if e.Started != 0 {
-			at = min(at, e.Started)
-		}
-		if d.base == 0 || at < d.base {
-			d.base = at
-		}
-		d.end = max(d.end, e.At, e.Ended)
+	for n := range d.in.Nodes {
+		d.bounds(d.in.Nodes[n].Events)
 	}
 	d.base -= d.base % 1e9
-	for i := range evs {
-		d.step(&evs[i])
+	for n := range d.in.Nodes {
+		evs := d.in.Nodes[n].Events
+		for i := range evs {
+			d.step(n, &evs[i])
+		}
 	}
 	for _, id := range d.order { // what has not ended
 		l := d.tasks[id]
@@ -132,10 +146,25 @@ func (d *drawing) collect() {
 	d.place()
 }
 
-func (d *drawing) step(e *events.Event) {
+// bounds finds the first and the last time.
+func (d *drawing) bounds(evs []events.Event) {
+	for i := range evs {
+		e := &evs[i]
+		at := e.At
+		if e.Started != 0 {
+			at = min(at, e.Started)
+		}
+		if d.base == 0 || at < d.base {
+			d.base = at
+		}
+		d.end = max(d.end, e.At, e.Ended)
+	}
+}
+
+func (d *drawing) step(node int, e *events.Event) {
 	l := d.tasks[e.Task]
 	if l == nil {
-		l = &life{first: e}
+		l = &life{node: node, first: e}
 		d.tasks[e.Task] = l
 		d.order = append(d.order, e.Task)
 	} else if c := l.current; !c.State.Terminal() && !c.State.OnWorker() || c.State == task.Submitted {

@@ -111,12 +111,12 @@ func TestATasksLife(t *testing.T) {
 	done.Started, done.Ended = base+4*ms, base+8*ms
 	failed := ev(2, task.Failed, 20)
 	failed.Reason = errs.New(errs.CodeWorkerCrashed, "gone")
-	d := write(t, Input{Node: "n1", PID: 10, Dropped: 3, Lost: 4, Processes: map[ids.ClientID]Process{5: {PID: 77, Name: "task host 1"}}, Events: []events.Event{
+	d := write(t, Input{Processes: map[ids.ClientID]Process{5: {PID: 77, Name: "task host 1"}}, Nodes: []Node{{Name: "n1", PID: 10, Dropped: 3, Lost: 4, Events: []events.Event{
 		ev(1, task.PendingArgs, 0), ev(1, task.PendingNode, 1), ev(1, task.Submitted, 3), done, ev(1, task.Finished, 9),
 		ev(2, task.Submitted, 3), ev(2, task.Running, 5), failed,
 		ev(3, task.Submitted, 8), ev(3, task.Running, 9), // still runs
 		ev(4, task.PendingArgs, 10), // still waits
-	}})
+	}}}})
 	schema(t, d)
 	if d.Other["node"] != "n1" || d.Other["dropped"] != 3.0 || d.Other["lost"] != 4.0 || d.Other["base_unix_ns"] != float64(base) {
 		t.Errorf("metadata %v", d.Other)
@@ -155,8 +155,36 @@ func TestATasksLife(t *testing.T) {
 	}
 }
 
+// What several nodes have recorded is one document: the waits of each node's jobs are in its own process, though the nodes have one number.
+func TestSeveralNodesAreOneDocument(t *testing.T) {
+	at := func(n uint64, s task.State, ms int64) events.Event {
+		return events.Event{Task: id(n), Opts: opts, State: s, At: int64(1e18) + ms*1e6, Attempt: 1, Worker: 5}
+	}
+	d := write(t, Input{Nodes: []Node{
+		{Name: "n1", PID: 10, Lost: 1, Events: []events.Event{at(1, task.PendingArgs, 5), at(1, task.Submitted, 6)}},
+		{Name: "n2", PID: 10, Lost: 2, Events: []events.Event{at(2, task.PendingArgs, 0), at(2, task.Submitted, 3)}},
+	}})
+	schema(t, d)
+	if d.Other["node"] != "n1, n2" || d.Other["events"] != 4.0 || d.Other["lost"] != 3.0 {
+		t.Errorf("metadata %v", d.Other)
+	}
+	names, first := map[any]any{}, map[any]float64{}
+	for _, r := range d.Trace {
+		args, _ := r["args"].(map[string]any)
+		switch {
+		case r["name"] == "process_name":
+			names[r["pid"]] = args["name"]
+		case r["ph"] == "b" && r["name"] == "PENDING_ARGS_AVAIL":
+			first[names[r["pid"]]] = r["ts"].(float64)
+		}
+	}
+	if len(first) != 2 || first["node n1"]-first["node n2"] != 5000 {
+		t.Errorf("the tasks of the nodes begin to wait at %v", first)
+	}
+}
+
 func TestNothingHappened(t *testing.T) {
-	schema(t, write(t, Input{Node: "n", PID: 1}))
+	schema(t, write(t, Input{Nodes: []Node{{Name: "n", PID: 1}}}))
 }
 
 // Any sequence of changes, whole or with its begin lost, makes a valid document.
@@ -175,7 +203,7 @@ func TestAnyEventsMakeAValidDocument(t *testing.T) {
 			}
 			evs = append(evs, e)
 		}
-		schema(rt, write(rt, Input{Node: "n", PID: 1, Events: evs, Processes: map[ids.ClientID]Process{1: {PID: 1}, 2: {PID: 1}}}))
+		schema(rt, write(rt, Input{Nodes: []Node{{Name: "n", PID: 1, Events: evs}}, Processes: map[ids.ClientID]Process{1: {PID: 1}, 2: {PID: 1}}}))
 	})
 }
 
@@ -184,7 +212,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errs.ErrOutOfDisk }
 
 func TestAFailedWriteIsReported(t *testing.T) {
-	if err := Write(broken{}, Input{Node: "n"}); !errors.Is(err, errs.ErrOutOfDisk) {
+	if err := Write(broken{}, Input{Nodes: []Node{{Name: "n"}}}); !errors.Is(err, errs.ErrOutOfDisk) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,6 +22,9 @@ type Session struct {
 	// not be sent Run gets the error and a closed connection, to undo what was prepared.
 	// Required.
 	Run func(c *Conn, err error)
+	// Failed is told why this side ends the connection, if it does, before the other side can see the end: once, on any
+	// goroutine. It may not block. nil: nobody is told.
+	Failed func(why error)
 }
 
 // Handshake decides about a client that said hello in a version that both speak. Its
@@ -122,6 +125,9 @@ func (l *Listener) session(c *Conn, decide Handshake) {
 		return
 	}
 	s.Welcome.Version = c.version
+	c.mu.Lock()
+	c.failed = s.Failed
+	c.mu.Unlock()
 	if s.Segment != nil {
 		err = c.SendFD(s.Welcome, s.Segment)
 	} else {

@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
@@ -312,13 +313,13 @@ func testServeEndsWithItsHandlersError(t *testing.T, pair connected) {
 		t.Fatal(err)
 	}
 	mine := errors.New("mine")
-	if err := new(Lender).Serve(b, func([]wire.Msg) error { return mine }); err != mine {
+	if err := b.Serve(new(lend.Lender), func([]wire.Msg) error { return mine }); err != mine {
 		t.Fatalf("got %v", err)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := new(Lender).Serve(b, func([]wire.Msg) error { return mine }); err != io.EOF {
+	if err := b.Serve(new(lend.Lender), func([]wire.Msg) error { return mine }); err != io.EOF {
 		t.Fatalf("a clean end is %v", err)
 	}
 }

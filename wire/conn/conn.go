@@ -60,7 +60,8 @@ type Conn struct {
 	room      chan struct{}
 	idle      chan struct{} // closed when a closing connection has written everything
 	closing   bool
-	fail      error // why the connection is over
+	fail      error       // why the connection is over
+	failed    func(error) // see Session.Failed; nil: nobody is told
 	opts      wire.OptionsCache
 
 	// Of whoever has the writer's role.
@@ -165,7 +166,9 @@ func (c *Conn) Close() error {
 // Fail closes the connection at once, without writing what is pending. From now on Send
 // and Recv return err. The first failure counts.
 func (c *Conn) Fail(err error) {
-	c.end(err)
+	if tell := c.end(err); tell != nil {
+		tell(err) // before the other side can see it
+	}
 	c.rx.hot.leave() // perhaps nobody reads any more
 	c.shut()
 }
@@ -180,11 +183,12 @@ func (c *Conn) shut() {
 	c.closed.Do(func() { _ = c.t.Close() }) // the reason of the failure is c.fail
 }
 
-func (c *Conn) end(err error) {
+// end keeps the first reason. Where that is err it gives whom to tell, if anybody.
+func (c *Conn) end(err error) (tell func(error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
-		return
+		return nil
 	}
 	c.fail = err
 	discard(c.out)
@@ -193,6 +197,7 @@ func (c *Conn) end(err error) {
 	if c.idle != nil && !c.writing {
 		c.finish()
 	}
+	return c.failed
 }
 
 // EndReading ends the stream behind what the other side has sent so far: Recv returns that, then io.EOF. It is for a

@@ -9,12 +9,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
 func TestAThousandClientsAtOnce(t *testing.T) {
 	l := listen(t, Config{}, accept(func(c *Conn) {
-		_ = new(Lender).Serve(c, func(batch []wire.Msg) error { return c.TrySend(batch...) })
+		_ = c.Serve(new(lend.Lender), func(batch []wire.Msg) error { return c.TrySend(batch...) })
 	}))
 	const n = 1000
 	conns := make([]*Conn, n)

@@ -12,7 +12,7 @@ import (
 // goes to and fro, what it takes to wake the reader is most of the time: through the poller two
 // epoll sets stand between the writer and the thread that reads, and the kernel no longer sees
 // that the writer is about to wait itself, and wakes the reader on another, idle processor. A
-// thread that waits in recvmsg is woken where the writer runs, at once.
+// thread that waits in ppoll is woken where the writer runs, at once.
 //
 // A connection becomes hot when a few messages in a row came alone and soon after the one
 // before. It cools down when none came for hotWait, or when they come in heaps.
@@ -40,7 +40,7 @@ type hot struct {
 }
 
 const (
-	hotWait  = 4 * time.Millisecond   // a tick of the slowest usual kernel: SO_RCVTIMEO has no shorter one
+	hotWait  = 4 * time.Millisecond   // how long one system call waits
 	hotSoon  = 500 * time.Microsecond // a shorter wait is quick
 	hotAfter = 8                      // so many in a row
 	hotBatch = 4                      // messages: more at once are a heap
@@ -106,13 +106,3 @@ func (h *hot) turn() {
 
 // now is the time since epoch in nanoseconds.
 func now() int64 { return time.Since(epoch).Nanoseconds() }
-
-// limitWaits makes reads of fd that may wait end after hotWait. Reads that must not wait
-// say so themselves.
-func limitWaits(fd int) error {
-	tv := unix.NsecToTimeval(hotWait.Nanoseconds())
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
-		return err
-	}
-	return unix.SetNonblock(fd, false)
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
@@ -21,7 +22,7 @@ func twoProcessors(t *testing.T) {
 func answering(t *testing.T) (far, near *Conn) {
 	far, near = socketPair(t, Config{})
 	go func() {
-		_ = new(Lender).Serve(far, func(batch []wire.Msg) error { return far.TrySend(batch...) }) // ends with the test
+		_ = far.Serve(new(lend.Lender), func(batch []wire.Msg) error { return far.TrySend(batch...) }) // ends with the test
 	}()
 	return far, near
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
@@ -22,7 +23,7 @@ func (k token) Woken() bool { return len(k) > 0 }
 // talk is a process whose goroutines ask over one connection and wait for answers.
 type talk struct {
 	t    *testing.T
-	l    Lender
+	l    lend.Lender
 	far  *Conn
 	near *Conn
 	over chan error
@@ -38,7 +39,7 @@ func newTalk(t *testing.T) *talk {
 	k := &talk{t: t, over: make(chan error, 1), waiting: map[ids.ObjectID]token{}}
 	k.far, k.near = socketPair(t, Config{})
 	go func() { // answers each Get
-		_ = new(Lender).Serve(k.far, func(batch []wire.Msg) error { // ends with the test
+		_ = k.far.Serve(new(lend.Lender), func(batch []wire.Msg) error { // ends with the test
 			var out []wire.Msg
 			for _, m := range batch {
 				if g, ok := m.(*wire.Get); ok {
@@ -48,7 +49,7 @@ func newTalk(t *testing.T) *talk {
 			return k.far.TrySend(out...)
 		})
 	}()
-	go func() { k.over <- k.l.Serve(k.near, k.handle) }()
+	go func() { k.over <- k.near.Serve(&k.l, k.handle) }()
 	return k
 }
 
@@ -105,13 +106,13 @@ func (k *talk) wait(ctx context.Context, w token) error {
 func objectID(n int) ids.ObjectID { return ids.RootTask(1, uint64(n)).Put(1) }
 
 // lent asks until the place is lent, and somebody has used it.
-func (k *talk) lent() *place {
+func (k *talk) lent() *lend.Place {
 	k.t.Helper()
 	for i := range 1_000_000 {
 		if err := k.ask(k.t.Context(), objectID(i)); err != nil {
 			k.t.Fatal(err)
 		}
-		if p := k.l.open.Load(); p != nil && p.uses.Load() > 0 {
+		if p := k.l.Lent(); p != nil && p.Used() > 0 {
 			return p
 		}
 	}
@@ -122,7 +123,7 @@ func (k *talk) lent() *place {
 func TestAWaiterReadsForItself(t *testing.T) {
 	k := newTalk(t)
 	p := k.lent()
-	before, uses := k.answers, p.uses.Load()
+	before, uses := k.answers, p.Used()
 	for i := range 1000 {
 		if err := k.ask(t.Context(), objectID(i)); err != nil {
 			t.Fatal(err)
@@ -130,8 +131,8 @@ func TestAWaiterReadsForItself(t *testing.T) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.answers != before+1000 || p.uses.Load() == uses {
-		t.Errorf("%d answers of 1000 questions, %d of them read by who asked", k.answers-before, p.uses.Load()-uses)
+	if k.answers != before+1000 || p.Used() == uses {
+		t.Errorf("%d answers of 1000 questions, %d of them read by who asked", k.answers-before, p.Used()-uses)
 	}
 }
 
@@ -189,7 +190,7 @@ func TestABorrowerGivesUpWithItsContext(t *testing.T) {
 	if err := k.ask(t.Context(), objectID(1)); err != nil {
 		t.Fatal(err)
 	}
-	if n := k.l.parked.Load(); n != 0 {
+	if n := k.l.Waiting(); n != 0 {
 		t.Errorf("%d goroutines are counted as waiting", n)
 	}
 }
@@ -240,7 +241,7 @@ func TestPropertyEveryWaiterIsWoken(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := k.l.parked.Load(); n != 0 {
+	if n := k.l.Waiting(); n != 0 {
 		t.Errorf("%d goroutines are counted as waiting", n)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
@@ -76,7 +77,7 @@ func TestHandshakeHandsOverSegmentAndStream(t *testing.T) {
 				t.Errorf("the welcome was not sent: %v", err)
 				return
 			}
-			if err := new(Lender).Serve(c, func(batch []wire.Msg) error { return c.TrySend(batch...) }); err != io.EOF {
+			if err := c.Serve(new(lend.Lender), func(batch []wire.Msg) error { return c.TrySend(batch...) }); err != io.EOF {
 				t.Errorf("the session ended with %v", err)
 			}
 		}}, nil
@@ -518,7 +519,7 @@ func TestBadHellosAreRefusedAndTheNodeGoesOn(t *testing.T) {
 
 func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 	ended := make(chan error, 3)
-	l := listen(t, Config{}, accept(func(c *Conn) { ended <- new(Lender).Serve(c, func([]wire.Msg) error { return nil }) }))
+	l := listen(t, Config{}, accept(func(c *Conn) { ended <- c.Serve(new(lend.Lender), func([]wire.Msg) error { return nil }) }))
 	honest, _, _, err := dial(t, l, wire.Hello{})
 	if err != nil {
 		t.Fatal(err)
@@ -598,4 +599,37 @@ func TestWelcomeThatCannotBeSentIsUndone(t *testing.T) {
 	_, _, _, err := dial(t, l, wire.Hello{})
 	wantErr(t, err, errs.ErrDisconnected)
 	wantErr(t, <-undone, errs.ErrInvalid, "Welcome")
+}
+
+// Whoever keeps account of the ends knows of one before the other side can, which may come back at once.
+func TestAFailureIsToldBeforeTheOtherSideSeesIt(t *testing.T) {
+	why := errs.New(errs.CodeDisconnected, "enough")
+	here, told := make(chan *Conn, 1), make(chan error, 2)
+	l := listen(t, Config{}, func(*wire.Hello, Peer) (*Session, error) {
+		return &Session{
+			Welcome: &wire.Welcome{Node: "n1", Job: 1},
+			Failed: func(err error) {
+				if err := (<-here).Send(&wire.Drain{}); err != nil {
+					t.Errorf("the other side has seen it: %v", err)
+				}
+				told <- err
+			},
+			Run: func(c *Conn, _ error) { c.Fail(why); c.Fail(io.EOF) },
+		}, nil
+	})
+	c, _, _, err := dial(t, l, wire.Hello{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	here <- c
+	if err := <-told; err != why {
+		t.Errorf("told: %v", err)
+	}
+	if _, err := c.Recv(); err == nil {
+		t.Error("the connection lives on")
+	}
+	if len(told) > 0 {
+		t.Errorf("told again: %v", <-told)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
@@ -50,7 +51,7 @@ func echoConn(path string) error {
 	if err != nil {
 		return err
 	}
-	err = new(Lender).Serve(c, func(batch []wire.Msg) error { return c.TrySend(batch...) })
+	err = c.Serve(new(lend.Lender), func(batch []wire.Msg) error { return c.TrySend(batch...) })
 	c.Close()
 	if err == io.EOF { // the benchmark is over
 		return nil

@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 
+	"mobula/internal/ids"
 	"mobula/wire"
 )
 
@@ -25,6 +26,9 @@ func (x *receiver) release() {
 	x.hot.leave()
 	x.Release()
 }
+
+// PassOn has reports of a job's tasks come as wire.Encoded. It is called before Recv.
+func (c *Conn) PassOn(job ids.JobID) { c.rx.Passing = job }
 
 // Recv returns the next messages: at least one, all that one read brought, in the order
 // sent. It waits for them. The slice and the messages are the caller's.
@@ -49,8 +53,9 @@ func (c *Conn) Recv() ([]wire.Msg, error) {
 		}
 		if len(batch) > 0 {
 			x.Shed()
-			x.hot.came(len(batch))
-			c.recvMsgs.Add(uint64(len(batch)))
+			n := wire.Count(batch)
+			x.hot.came(n)
+			c.recvMsgs.Add(uint64(n))
 			return batch, nil
 		}
 		if x.fail != nil {

@@ -80,7 +80,7 @@ func (c *Conn) send(ctx context.Context, try bool, file *os.File, msgs []wire.Ms
 	if c.out == nil {
 		c.out = writers.Get().(*wire.FrameWriter)
 	}
-	c.out.For(c.version, &c.opts)
+	c.out.For(&c.opts)
 	before := c.out.Size()
 	var err error
 	for _, m := range msgs {
@@ -157,7 +157,7 @@ func (c *Conn) shed() {
 
 func giveBack(o *wire.FrameWriter) {
 	if o != nil && o.Cap() <= keepPooled {
-		o.For(wire.Version, nil)
+		o.For(nil)
 		writers.Put(o)
 	}
 }

@@ -76,9 +76,6 @@ func newSocket(uc *net.UnixConn, dialled bool) (*socket, error) {
 
 // open makes the epoll set.
 func (s *socket) open() error {
-	if err := limitWaits(s.fd); err != nil {
-		return os.NewSyscallError("setsockopt", err)
-	}
 	set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create", err)

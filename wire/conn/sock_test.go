@@ -15,7 +15,9 @@ func TestRoomWakesNobody(t *testing.T) {
 		var n int
 		var pollErr error
 		if err := a.t.(*socket).raw.Control(func(set uintptr) {
-			n, pollErr = unix.Poll([]unix.PollFd{{Fd: int32(set), Events: unix.POLLIN}}, 0)
+			for pollErr = unix.EINTR; pollErr == unix.EINTR; { // by the runtime's signals
+				n, pollErr = unix.Poll([]unix.PollFd{{Fd: int32(set), Events: unix.POLLIN}}, 0)
+			}
 		}); err != nil || pollErr != nil {
 			t.Fatal(err, pollErr)
 		}

@@ -60,12 +60,33 @@ type recver struct {
 	hdr  unix.Msghdr
 	iov  unix.Iovec
 	ctrl []byte // nil: descriptors are refused
+	poll unix.PollFd
+	most unix.Timespec
+}
+
+// await waits for bytes, up to hotWait. A recvmsg that waited would be woken each time that the other side takes a message, too: there is room then, and
+// the kernel has one list of those who wait for either. A poll is asked what it waits for.
+func (r *recver) await(fd uintptr) error {
+	r.poll, r.most = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}, unix.NsecToTimespec(hotWait.Nanoseconds())
+	n, _, errno := syscall.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&r.poll)), 1, uintptr(unsafe.Pointer(&r.most)), 0, 0, 0)
+	switch {
+	case errno != 0:
+		return errno
+	case n == 0:
+		return unix.EAGAIN
+	}
+	return nil
 }
 
 // recv reads into b and returns the files that came with the bytes. More descriptors than
 // fit, or any where they are refused, are an error, and none of them stays open. Unless it
 // may wait it fails with EAGAIN where there is nothing.
 func (r *recver) recv(fd uintptr, b []byte, wait bool) (int, []*os.File, error) {
+	if wait {
+		if err := r.await(fd); err != nil {
+			return 0, nil, err
+		}
+	}
 	r.iov.Base = unsafe.SliceData(b)
 	r.iov.SetLen(len(b))
 	r.hdr = unix.Msghdr{Iov: &r.iov}
@@ -74,11 +95,7 @@ func (r *recver) recv(fd uintptr, b []byte, wait bool) (int, []*os.File, error) 
 		r.hdr.Control = &r.ctrl[0]
 		r.hdr.SetControllen(len(r.ctrl))
 	}
-	call, flags := syscall.RawSyscall, uintptr(unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
-	if wait {
-		call, flags = syscall.Syscall, unix.MSG_CMSG_CLOEXEC
-	}
-	n, _, errno := call(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), flags)
+	n, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.hdr)), unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 	r.iov.Base = nil
 	if errno != 0 {
 		return 0, nil, errno

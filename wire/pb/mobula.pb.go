@@ -92,6 +92,107 @@ func (ResultKind) EnumDescriptor() ([]byte, []int) {
 	return file_mobula_proto_rawDescGZIP(), []int{0}
 }
 
+type LabelOp int32
+
+const (
+	LabelOp_LABEL_IN     LabelOp = 0
+	LabelOp_LABEL_NOT_IN LabelOp = 1
+	LabelOp_LABEL_EXISTS LabelOp = 2
+	LabelOp_LABEL_ABSENT LabelOp = 3
+)
+
+// Enum value maps for LabelOp.
+var (
+	LabelOp_name = map[int32]string{
+		0: "LABEL_IN",
+		1: "LABEL_NOT_IN",
+		2: "LABEL_EXISTS",
+		3: "LABEL_ABSENT",
+	}
+	LabelOp_value = map[string]int32{
+		"LABEL_IN":     0,
+		"LABEL_NOT_IN": 1,
+		"LABEL_EXISTS": 2,
+		"LABEL_ABSENT": 3,
+	}
+)
+
+func (x LabelOp) Enum() *LabelOp {
+	p := new(LabelOp)
+	*p = x
+	return p
+}
+
+func (x LabelOp) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (LabelOp) Descriptor() protoreflect.EnumDescriptor {
+	return file_mobula_proto_enumTypes[1].Descriptor()
+}
+
+func (LabelOp) Type() protoreflect.EnumType {
+	return &file_mobula_proto_enumTypes[1]
+}
+
+func (x LabelOp) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use LabelOp.Descriptor instead.
+func (LabelOp) EnumDescriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{1}
+}
+
+type Affinity int32
+
+const (
+	Affinity_AFFINITY_NONE Affinity = 0
+	Affinity_AFFINITY_HARD Affinity = 1
+	Affinity_AFFINITY_SOFT Affinity = 2 // rather there than elsewhere
+)
+
+// Enum value maps for Affinity.
+var (
+	Affinity_name = map[int32]string{
+		0: "AFFINITY_NONE",
+		1: "AFFINITY_HARD",
+		2: "AFFINITY_SOFT",
+	}
+	Affinity_value = map[string]int32{
+		"AFFINITY_NONE": 0,
+		"AFFINITY_HARD": 1,
+		"AFFINITY_SOFT": 2,
+	}
+)
+
+func (x Affinity) Enum() *Affinity {
+	p := new(Affinity)
+	*p = x
+	return p
+}
+
+func (x Affinity) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Affinity) Descriptor() protoreflect.EnumDescriptor {
+	return file_mobula_proto_enumTypes[2].Descriptor()
+}
+
+func (Affinity) Type() protoreflect.EnumType {
+	return &file_mobula_proto_enumTypes[2]
+}
+
+func (x Affinity) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Affinity.Descriptor instead.
+func (Affinity) EnumDescriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{2}
+}
+
 type TaskKind int32
 
 const (
@@ -125,11 +226,11 @@ func (x TaskKind) String() string {
 }
 
 func (TaskKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[1].Descriptor()
+	return file_mobula_proto_enumTypes[3].Descriptor()
 }
 
 func (TaskKind) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[1]
+	return &file_mobula_proto_enumTypes[3]
 }
 
 func (x TaskKind) Number() protoreflect.EnumNumber {
@@ -138,7 +239,7 @@ func (x TaskKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskKind.Descriptor instead.
 func (TaskKind) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{1}
+	return file_mobula_proto_rawDescGZIP(), []int{3}
 }
 
 type Role int32
@@ -177,11 +278,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[2].Descriptor()
+	return file_mobula_proto_enumTypes[4].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[2]
+	return &file_mobula_proto_enumTypes[4]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -190,7 +291,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{2}
+	return file_mobula_proto_rawDescGZIP(), []int{4}
 }
 
 type ActorState int32
@@ -232,11 +333,11 @@ func (x ActorState) String() string {
 }
 
 func (ActorState) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[3].Descriptor()
+	return file_mobula_proto_enumTypes[5].Descriptor()
 }
 
 func (ActorState) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[3]
+	return &file_mobula_proto_enumTypes[5]
 }
 
 func (x ActorState) Number() protoreflect.EnumNumber {
@@ -245,7 +346,7 @@ func (x ActorState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorState.Descriptor instead.
 func (ActorState) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{3}
+	return file_mobula_proto_rawDescGZIP(), []int{5}
 }
 
 type Component int32
@@ -281,11 +382,11 @@ func (x Component) String() string {
 }
 
 func (Component) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[4].Descriptor()
+	return file_mobula_proto_enumTypes[6].Descriptor()
 }
 
 func (Component) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[4]
+	return &file_mobula_proto_enumTypes[6]
 }
 
 func (x Component) Number() protoreflect.EnumNumber {
@@ -294,7 +395,7 @@ func (x Component) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Component.Descriptor instead.
 func (Component) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{4}
+	return file_mobula_proto_rawDescGZIP(), []int{6}
 }
 
 // Frame is a frame's payload; a message's field number is its kind. Two peers that
@@ -1150,7 +1251,13 @@ type TaskOptions struct {
 	// Of an actor's creation: the name of the process that it shares with the job's other actors of that name; empty: the job's default one.
 	Process string `protobuf:"bytes,22,opt,name=process,proto3" json:"process,omitempty"`
 	// Of an actor's creation: its failure beyond its restarts is one of the actor that has created it.
-	Escalate      bool `protobuf:"varint,23,opt,name=escalate,proto3" json:"escalate,omitempty"`
+	Escalate bool `protobuf:"varint,23,opt,name=escalate,proto3" json:"escalate,omitempty"`
+	// Conditions on the labels of the node that runs it, which all have to hold; and of the node that should, where one is free.
+	Labels       []*LabelMatch `protobuf:"bytes,24,rep,name=labels,proto3" json:"labels,omitempty"`
+	PreferLabels []*LabelMatch `protobuf:"bytes,25,rep,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`
+	// What node is to it: the home of the one that runs it.
+	Affinity      Affinity `protobuf:"varint,26,opt,name=affinity,proto3,enum=mobula.v1.Affinity" json:"affinity,omitempty"`
+	Node          uint32   `protobuf:"varint,27,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1346,6 +1453,95 @@ func (x *TaskOptions) GetEscalate() bool {
 	return false
 }
 
+func (x *TaskOptions) GetLabels() []*LabelMatch {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *TaskOptions) GetPreferLabels() []*LabelMatch {
+	if x != nil {
+		return x.PreferLabels
+	}
+	return nil
+}
+
+func (x *TaskOptions) GetAffinity() Affinity {
+	if x != nil {
+		return x.Affinity
+	}
+	return Affinity_AFFINITY_NONE
+}
+
+func (x *TaskOptions) GetNode() uint32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+// LabelMatch is one condition on a node's labels; values are of in and not in.
+type LabelMatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Op            LabelOp                `protobuf:"varint,2,opt,name=op,proto3,enum=mobula.v1.LabelOp" json:"op,omitempty"`
+	Values        []string               `protobuf:"bytes,3,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LabelMatch) Reset() {
+	*x = LabelMatch{}
+	mi := &file_mobula_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LabelMatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LabelMatch) ProtoMessage() {}
+
+func (x *LabelMatch) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LabelMatch.ProtoReflect.Descriptor instead.
+func (*LabelMatch) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LabelMatch) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *LabelMatch) GetOp() LabelOp {
+	if x != nil {
+		return x.Op
+	}
+	return LabelOp_LABEL_IN
+}
+
+func (x *LabelMatch) GetValues() []string {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // Arg is an argument: a reference, or else a value.
 type Arg struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1357,7 +1553,7 @@ type Arg struct {
 
 func (x *Arg) Reset() {
 	*x = Arg{}
-	mi := &file_mobula_proto_msgTypes[9]
+	mi := &file_mobula_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1565,7 @@ func (x *Arg) String() string {
 func (*Arg) ProtoMessage() {}
 
 func (x *Arg) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[9]
+	mi := &file_mobula_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1578,7 @@ func (x *Arg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arg.ProtoReflect.Descriptor instead.
 func (*Arg) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{9}
+	return file_mobula_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Arg) GetRef() []byte {
@@ -1420,7 +1616,7 @@ type TaskSpec struct {
 
 func (x *TaskSpec) Reset() {
 	*x = TaskSpec{}
-	mi := &file_mobula_proto_msgTypes[10]
+	mi := &file_mobula_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1628,7 @@ func (x *TaskSpec) String() string {
 func (*TaskSpec) ProtoMessage() {}
 
 func (x *TaskSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[10]
+	mi := &file_mobula_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1641,7 @@ func (x *TaskSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSpec.ProtoReflect.Descriptor instead.
 func (*TaskSpec) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{10}
+	return file_mobula_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskSpec) GetId() []byte {
@@ -1544,7 +1740,7 @@ type ArgValue struct {
 
 func (x *ArgValue) Reset() {
 	*x = ArgValue{}
-	mi := &file_mobula_proto_msgTypes[11]
+	mi := &file_mobula_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1556,7 +1752,7 @@ func (x *ArgValue) String() string {
 func (*ArgValue) ProtoMessage() {}
 
 func (x *ArgValue) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[11]
+	mi := &file_mobula_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1569,7 +1765,7 @@ func (x *ArgValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArgValue.ProtoReflect.Descriptor instead.
 func (*ArgValue) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{11}
+	return file_mobula_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ArgValue) GetIndex() uint32 {
@@ -1604,7 +1800,7 @@ type ExecTask struct {
 
 func (x *ExecTask) Reset() {
 	*x = ExecTask{}
-	mi := &file_mobula_proto_msgTypes[12]
+	mi := &file_mobula_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1812,7 @@ func (x *ExecTask) String() string {
 func (*ExecTask) ProtoMessage() {}
 
 func (x *ExecTask) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[12]
+	mi := &file_mobula_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1825,7 @@ func (x *ExecTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecTask.ProtoReflect.Descriptor instead.
 func (*ExecTask) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{12}
+	return file_mobula_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ExecTask) GetSpec() *TaskSpec {
@@ -1663,7 +1859,7 @@ type FuncInfo struct {
 
 func (x *FuncInfo) Reset() {
 	*x = FuncInfo{}
-	mi := &file_mobula_proto_msgTypes[13]
+	mi := &file_mobula_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1871,7 @@ func (x *FuncInfo) String() string {
 func (*FuncInfo) ProtoMessage() {}
 
 func (x *FuncInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[13]
+	mi := &file_mobula_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1884,7 @@ func (x *FuncInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FuncInfo.ProtoReflect.Descriptor instead.
 func (*FuncInfo) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{13}
+	return file_mobula_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FuncInfo) GetName() string {
@@ -1725,7 +1921,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_mobula_proto_msgTypes[14]
+	mi := &file_mobula_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1737,7 +1933,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[14]
+	mi := &file_mobula_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1750,7 +1946,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{14}
+	return file_mobula_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Hello) GetVersion() uint32 {
@@ -1844,13 +2040,14 @@ type Program struct {
 	Args          []string               `protobuf:"bytes,3,rep,name=args,proto3" json:"args,omitempty"`
 	Single        bool                   `protobuf:"varint,4,opt,name=single,proto3" json:"single,omitempty"`
 	Template      bool                   `protobuf:"varint,5,opt,name=template,proto3" json:"template,omitempty"`
+	Roots         []string               `protobuf:"bytes,6,rep,name=roots,proto3" json:"roots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_mobula_proto_msgTypes[15]
+	mi := &file_mobula_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +2059,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[15]
+	mi := &file_mobula_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +2072,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{15}
+	return file_mobula_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Program) GetLanguage() string {
@@ -1913,6 +2110,13 @@ func (x *Program) GetTemplate() bool {
 	return false
 }
 
+func (x *Program) GetRoots() []string {
+	if x != nil {
+		return x.Roots
+	}
+	return nil
+}
+
 type Welcome struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Version         uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -1935,7 +2139,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_mobula_proto_msgTypes[16]
+	mi := &file_mobula_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2151,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[16]
+	mi := &file_mobula_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2164,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{16}
+	return file_mobula_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Welcome) GetVersion() uint32 {
@@ -2070,7 +2274,7 @@ type Bye struct {
 
 func (x *Bye) Reset() {
 	*x = Bye{}
-	mi := &file_mobula_proto_msgTypes[17]
+	mi := &file_mobula_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2082,7 +2286,7 @@ func (x *Bye) String() string {
 func (*Bye) ProtoMessage() {}
 
 func (x *Bye) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[17]
+	mi := &file_mobula_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2095,7 +2299,7 @@ func (x *Bye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bye.ProtoReflect.Descriptor instead.
 func (*Bye) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{17}
+	return file_mobula_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Bye) GetErr() *Error {
@@ -2114,7 +2318,7 @@ type Submit struct {
 
 func (x *Submit) Reset() {
 	*x = Submit{}
-	mi := &file_mobula_proto_msgTypes[18]
+	mi := &file_mobula_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +2330,7 @@ func (x *Submit) String() string {
 func (*Submit) ProtoMessage() {}
 
 func (x *Submit) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[18]
+	mi := &file_mobula_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +2343,7 @@ func (x *Submit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submit.ProtoReflect.Descriptor instead.
 func (*Submit) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{18}
+	return file_mobula_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Submit) GetSpec() *TaskSpec {
@@ -2159,7 +2363,7 @@ type PutValue struct {
 
 func (x *PutValue) Reset() {
 	*x = PutValue{}
-	mi := &file_mobula_proto_msgTypes[19]
+	mi := &file_mobula_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2171,7 +2375,7 @@ func (x *PutValue) String() string {
 func (*PutValue) ProtoMessage() {}
 
 func (x *PutValue) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[19]
+	mi := &file_mobula_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2184,7 +2388,7 @@ func (x *PutValue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutValue.ProtoReflect.Descriptor instead.
 func (*PutValue) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{19}
+	return file_mobula_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PutValue) GetId() []byte {
@@ -2213,7 +2417,7 @@ type Seal struct {
 
 func (x *Seal) Reset() {
 	*x = Seal{}
-	mi := &file_mobula_proto_msgTypes[20]
+	mi := &file_mobula_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2429,7 @@ func (x *Seal) String() string {
 func (*Seal) ProtoMessage() {}
 
 func (x *Seal) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[20]
+	mi := &file_mobula_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2442,7 @@ func (x *Seal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seal.ProtoReflect.Descriptor instead.
 func (*Seal) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{20}
+	return file_mobula_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Seal) GetId() []byte {
@@ -2279,7 +2483,7 @@ type Get struct {
 
 func (x *Get) Reset() {
 	*x = Get{}
-	mi := &file_mobula_proto_msgTypes[21]
+	mi := &file_mobula_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2495,7 @@ func (x *Get) String() string {
 func (*Get) ProtoMessage() {}
 
 func (x *Get) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[21]
+	mi := &file_mobula_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2508,7 @@ func (x *Get) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Get.ProtoReflect.Descriptor instead.
 func (*Get) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{21}
+	return file_mobula_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Get) GetId() []byte {
@@ -2330,7 +2534,7 @@ type Unget struct {
 
 func (x *Unget) Reset() {
 	*x = Unget{}
-	mi := &file_mobula_proto_msgTypes[22]
+	mi := &file_mobula_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2546,7 @@ func (x *Unget) String() string {
 func (*Unget) ProtoMessage() {}
 
 func (x *Unget) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[22]
+	mi := &file_mobula_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2559,7 @@ func (x *Unget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unget.ProtoReflect.Descriptor instead.
 func (*Unget) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{22}
+	return file_mobula_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Unget) GetId() []byte {
@@ -2374,7 +2578,7 @@ type AddRef struct {
 
 func (x *AddRef) Reset() {
 	*x = AddRef{}
-	mi := &file_mobula_proto_msgTypes[23]
+	mi := &file_mobula_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2590,7 @@ func (x *AddRef) String() string {
 func (*AddRef) ProtoMessage() {}
 
 func (x *AddRef) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[23]
+	mi := &file_mobula_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2603,7 @@ func (x *AddRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddRef.ProtoReflect.Descriptor instead.
 func (*AddRef) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{23}
+	return file_mobula_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AddRef) GetId() []byte {
@@ -2418,7 +2622,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_mobula_proto_msgTypes[24]
+	mi := &file_mobula_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2634,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[24]
+	mi := &file_mobula_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2647,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{24}
+	return file_mobula_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Release) GetIds() [][]byte {
@@ -2465,7 +2669,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_mobula_proto_msgTypes[25]
+	mi := &file_mobula_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2681,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[25]
+	mi := &file_mobula_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2694,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{25}
+	return file_mobula_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Cancel) GetTask() []byte {
@@ -2533,7 +2737,7 @@ type KillActor struct {
 
 func (x *KillActor) Reset() {
 	*x = KillActor{}
-	mi := &file_mobula_proto_msgTypes[26]
+	mi := &file_mobula_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2749,7 @@ func (x *KillActor) String() string {
 func (*KillActor) ProtoMessage() {}
 
 func (x *KillActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[26]
+	mi := &file_mobula_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2762,7 @@ func (x *KillActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillActor.ProtoReflect.Descriptor instead.
 func (*KillActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{26}
+	return file_mobula_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *KillActor) GetActor() []byte {
@@ -2593,7 +2797,7 @@ type WatchActor struct {
 
 func (x *WatchActor) Reset() {
 	*x = WatchActor{}
-	mi := &file_mobula_proto_msgTypes[27]
+	mi := &file_mobula_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2809,7 @@ func (x *WatchActor) String() string {
 func (*WatchActor) ProtoMessage() {}
 
 func (x *WatchActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[27]
+	mi := &file_mobula_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2822,7 @@ func (x *WatchActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchActor.ProtoReflect.Descriptor instead.
 func (*WatchActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{27}
+	return file_mobula_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchActor) GetActor() []byte {
@@ -2648,7 +2852,7 @@ type ActorNews struct {
 
 func (x *ActorNews) Reset() {
 	*x = ActorNews{}
-	mi := &file_mobula_proto_msgTypes[28]
+	mi := &file_mobula_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +2864,7 @@ func (x *ActorNews) String() string {
 func (*ActorNews) ProtoMessage() {}
 
 func (x *ActorNews) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[28]
+	mi := &file_mobula_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +2877,7 @@ func (x *ActorNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorNews.ProtoReflect.Descriptor instead.
 func (*ActorNews) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{28}
+	return file_mobula_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ActorNews) GetActor() []byte {
@@ -2716,7 +2920,7 @@ type Resolved struct {
 
 func (x *Resolved) Reset() {
 	*x = Resolved{}
-	mi := &file_mobula_proto_msgTypes[29]
+	mi := &file_mobula_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2932,7 @@ func (x *Resolved) String() string {
 func (*Resolved) ProtoMessage() {}
 
 func (x *Resolved) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[29]
+	mi := &file_mobula_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2945,7 @@ func (x *Resolved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resolved.ProtoReflect.Descriptor instead.
 func (*Resolved) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{29}
+	return file_mobula_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Resolved) GetId() []byte {
@@ -2776,13 +2980,14 @@ type StreamNext struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	Index         uint32                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
+	Leaves        bool                   `protobuf:"varint,3,opt,name=leaves,proto3" json:"leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StreamNext) Reset() {
 	*x = StreamNext{}
-	mi := &file_mobula_proto_msgTypes[30]
+	mi := &file_mobula_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2794,7 +2999,7 @@ func (x *StreamNext) String() string {
 func (*StreamNext) ProtoMessage() {}
 
 func (x *StreamNext) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[30]
+	mi := &file_mobula_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2807,7 +3012,7 @@ func (x *StreamNext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamNext.ProtoReflect.Descriptor instead.
 func (*StreamNext) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{30}
+	return file_mobula_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StreamNext) GetTask() []byte {
@@ -2824,6 +3029,13 @@ func (x *StreamNext) GetIndex() uint32 {
 	return 0
 }
 
+func (x *StreamNext) GetLeaves() bool {
+	if x != nil {
+		return x.Leaves
+	}
+	return false
+}
+
 type Create struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Req           uint64                 `protobuf:"varint,1,opt,name=req,proto3" json:"req,omitempty"`
@@ -2837,7 +3049,7 @@ type Create struct {
 
 func (x *Create) Reset() {
 	*x = Create{}
-	mi := &file_mobula_proto_msgTypes[31]
+	mi := &file_mobula_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +3061,7 @@ func (x *Create) String() string {
 func (*Create) ProtoMessage() {}
 
 func (x *Create) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[31]
+	mi := &file_mobula_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +3074,7 @@ func (x *Create) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Create.ProtoReflect.Descriptor instead.
 func (*Create) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{31}
+	return file_mobula_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Create) GetReq() uint64 {
@@ -2913,7 +3125,7 @@ type Created struct {
 
 func (x *Created) Reset() {
 	*x = Created{}
-	mi := &file_mobula_proto_msgTypes[32]
+	mi := &file_mobula_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3137,7 @@ func (x *Created) String() string {
 func (*Created) ProtoMessage() {}
 
 func (x *Created) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[32]
+	mi := &file_mobula_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3150,7 @@ func (x *Created) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Created.ProtoReflect.Descriptor instead.
 func (*Created) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{32}
+	return file_mobula_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Created) GetReq() uint64 {
@@ -2986,7 +3198,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_mobula_proto_msgTypes[33]
+	mi := &file_mobula_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2998,7 +3210,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[33]
+	mi := &file_mobula_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3011,7 +3223,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{33}
+	return file_mobula_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Abort) GetId() []byte {
@@ -3038,7 +3250,7 @@ type Unpin struct {
 
 func (x *Unpin) Reset() {
 	*x = Unpin{}
-	mi := &file_mobula_proto_msgTypes[34]
+	mi := &file_mobula_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3262,7 @@ func (x *Unpin) String() string {
 func (*Unpin) ProtoMessage() {}
 
 func (x *Unpin) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[34]
+	mi := &file_mobula_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3275,7 @@ func (x *Unpin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unpin.ProtoReflect.Descriptor instead.
 func (*Unpin) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{34}
+	return file_mobula_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Unpin) GetId() []byte {
@@ -3091,7 +3303,7 @@ type MapFile struct {
 
 func (x *MapFile) Reset() {
 	*x = MapFile{}
-	mi := &file_mobula_proto_msgTypes[35]
+	mi := &file_mobula_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3103,7 +3315,7 @@ func (x *MapFile) String() string {
 func (*MapFile) ProtoMessage() {}
 
 func (x *MapFile) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[35]
+	mi := &file_mobula_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3116,7 +3328,7 @@ func (x *MapFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MapFile.ProtoReflect.Descriptor instead.
 func (*MapFile) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{35}
+	return file_mobula_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MapFile) GetFile() uint32 {
@@ -3149,7 +3361,7 @@ type UnmapFile struct {
 
 func (x *UnmapFile) Reset() {
 	*x = UnmapFile{}
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3373,7 @@ func (x *UnmapFile) String() string {
 func (*UnmapFile) ProtoMessage() {}
 
 func (x *UnmapFile) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[36]
+	mi := &file_mobula_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3386,7 @@ func (x *UnmapFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnmapFile.ProtoReflect.Descriptor instead.
 func (*UnmapFile) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{36}
+	return file_mobula_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *UnmapFile) GetFile() uint32 {
@@ -3192,7 +3404,7 @@ type Collect struct {
 
 func (x *Collect) Reset() {
 	*x = Collect{}
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3204,7 +3416,7 @@ func (x *Collect) String() string {
 func (*Collect) ProtoMessage() {}
 
 func (x *Collect) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[37]
+	mi := &file_mobula_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3217,7 +3429,7 @@ func (x *Collect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collect.ProtoReflect.Descriptor instead.
 func (*Collect) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{37}
+	return file_mobula_proto_rawDescGZIP(), []int{38}
 }
 
 type Credit struct {
@@ -3229,7 +3441,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3241,7 +3453,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[38]
+	mi := &file_mobula_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3254,7 +3466,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{38}
+	return file_mobula_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Credit) GetBytes() int64 {
@@ -3274,7 +3486,7 @@ type Exec struct {
 
 func (x *Exec) Reset() {
 	*x = Exec{}
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3498,7 @@ func (x *Exec) String() string {
 func (*Exec) ProtoMessage() {}
 
 func (x *Exec) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[39]
+	mi := &file_mobula_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3511,7 @@ func (x *Exec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exec.ProtoReflect.Descriptor instead.
 func (*Exec) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{39}
+	return file_mobula_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Exec) GetLease() uint64 {
@@ -3326,7 +3538,7 @@ type CancelTask struct {
 
 func (x *CancelTask) Reset() {
 	*x = CancelTask{}
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3550,7 @@ func (x *CancelTask) String() string {
 func (*CancelTask) ProtoMessage() {}
 
 func (x *CancelTask) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[40]
+	mi := &file_mobula_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3563,7 @@ func (x *CancelTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelTask.ProtoReflect.Descriptor instead.
 func (*CancelTask) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{40}
+	return file_mobula_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CancelTask) GetTask() []byte {
@@ -3382,7 +3594,7 @@ type StopActor struct {
 
 func (x *StopActor) Reset() {
 	*x = StopActor{}
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3606,7 @@ func (x *StopActor) String() string {
 func (*StopActor) ProtoMessage() {}
 
 func (x *StopActor) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[41]
+	mi := &file_mobula_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3619,7 @@ func (x *StopActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopActor.ProtoReflect.Descriptor instead.
 func (*StopActor) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{41}
+	return file_mobula_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StopActor) GetActor() []byte {
@@ -3449,7 +3661,7 @@ type ActorStopped struct {
 
 func (x *ActorStopped) Reset() {
 	*x = ActorStopped{}
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3673,7 @@ func (x *ActorStopped) String() string {
 func (*ActorStopped) ProtoMessage() {}
 
 func (x *ActorStopped) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[42]
+	mi := &file_mobula_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3686,7 @@ func (x *ActorStopped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorStopped.ProtoReflect.Descriptor instead.
 func (*ActorStopped) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{42}
+	return file_mobula_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ActorStopped) GetActor() []byte {
@@ -3499,7 +3711,7 @@ type Drain struct {
 
 func (x *Drain) Reset() {
 	*x = Drain{}
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3511,7 +3723,7 @@ func (x *Drain) String() string {
 func (*Drain) ProtoMessage() {}
 
 func (x *Drain) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[43]
+	mi := &file_mobula_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3524,7 +3736,7 @@ func (x *Drain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drain.ProtoReflect.Descriptor instead.
 func (*Drain) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{43}
+	return file_mobula_proto_rawDescGZIP(), []int{44}
 }
 
 type Resume struct {
@@ -3536,7 +3748,7 @@ type Resume struct {
 
 func (x *Resume) Reset() {
 	*x = Resume{}
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3760,7 @@ func (x *Resume) String() string {
 func (*Resume) ProtoMessage() {}
 
 func (x *Resume) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[44]
+	mi := &file_mobula_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3561,7 +3773,7 @@ func (x *Resume) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resume.ProtoReflect.Descriptor instead.
 func (*Resume) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{44}
+	return file_mobula_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Resume) GetTask() []byte {
@@ -3581,7 +3793,7 @@ type StreamAck struct {
 
 func (x *StreamAck) Reset() {
 	*x = StreamAck{}
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3805,7 @@ func (x *StreamAck) String() string {
 func (*StreamAck) ProtoMessage() {}
 
 func (x *StreamAck) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[45]
+	mi := &file_mobula_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3818,7 @@ func (x *StreamAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAck.ProtoReflect.Descriptor instead.
 func (*StreamAck) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{45}
+	return file_mobula_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StreamAck) GetTask() []byte {
@@ -3634,7 +3846,7 @@ type Unneeded struct {
 
 func (x *Unneeded) Reset() {
 	*x = Unneeded{}
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +3858,7 @@ func (x *Unneeded) String() string {
 func (*Unneeded) ProtoMessage() {}
 
 func (x *Unneeded) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[46]
+	mi := &file_mobula_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +3871,7 @@ func (x *Unneeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unneeded.ProtoReflect.Descriptor instead.
 func (*Unneeded) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{46}
+	return file_mobula_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Unneeded) GetTask() []byte {
@@ -3687,7 +3899,7 @@ type Times struct {
 
 func (x *Times) Reset() {
 	*x = Times{}
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3911,7 @@ func (x *Times) String() string {
 func (*Times) ProtoMessage() {}
 
 func (x *Times) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[47]
+	mi := &file_mobula_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3924,7 @@ func (x *Times) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Times.ProtoReflect.Descriptor instead.
 func (*Times) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{47}
+	return file_mobula_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Times) GetReceived() int64 {
@@ -3745,14 +3957,15 @@ type Done struct {
 	Items         uint32                 `protobuf:"varint,5,opt,name=items,proto3" json:"items,omitempty"`
 	Err           *Error                 `protobuf:"bytes,6,opt,name=err,proto3" json:"err,omitempty"`
 	Times         *Times                 `protobuf:"bytes,7,opt,name=times,proto3" json:"times,omitempty"`
-	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"` // err is none of those of retry_only: the task shall not run again for it
+	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"`                          // err is none of those of retry_only: the task shall not run again for it
+	StillRuns     bool                   `protobuf:"varint,9,opt,name=still_runs,json=stillRuns,proto3" json:"still_runs,omitempty"` // the worker gave the task up, and it still runs: another Done follows when it returns
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3977,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[48]
+	mi := &file_mobula_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3990,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{48}
+	return file_mobula_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Done) GetTask() []byte {
@@ -3836,6 +4049,13 @@ func (x *Done) GetFinal() bool {
 	return false
 }
 
+func (x *Done) GetStillRuns() bool {
+	if x != nil {
+		return x.StillRuns
+	}
+	return false
+}
+
 type StreamItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
@@ -3848,7 +4068,7 @@ type StreamItem struct {
 
 func (x *StreamItem) Reset() {
 	*x = StreamItem{}
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +4080,7 @@ func (x *StreamItem) String() string {
 func (*StreamItem) ProtoMessage() {}
 
 func (x *StreamItem) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[49]
+	mi := &file_mobula_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +4093,7 @@ func (x *StreamItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamItem.ProtoReflect.Descriptor instead.
 func (*StreamItem) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{49}
+	return file_mobula_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StreamItem) GetTask() []byte {
@@ -3916,7 +4136,7 @@ type Blocked struct {
 
 func (x *Blocked) Reset() {
 	*x = Blocked{}
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4148,7 @@ func (x *Blocked) String() string {
 func (*Blocked) ProtoMessage() {}
 
 func (x *Blocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[50]
+	mi := &file_mobula_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4161,7 @@ func (x *Blocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Blocked.ProtoReflect.Descriptor instead.
 func (*Blocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{50}
+	return file_mobula_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Blocked) GetTask() []byte {
@@ -3982,7 +4202,7 @@ type Unblocked struct {
 
 func (x *Unblocked) Reset() {
 	*x = Unblocked{}
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4214,7 @@ func (x *Unblocked) String() string {
 func (*Unblocked) ProtoMessage() {}
 
 func (x *Unblocked) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[51]
+	mi := &file_mobula_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4227,7 @@ func (x *Unblocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unblocked.ProtoReflect.Descriptor instead.
 func (*Unblocked) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{51}
+	return file_mobula_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Unblocked) GetTask() []byte {
@@ -4036,7 +4256,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4268,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[52]
+	mi := &file_mobula_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4281,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{52}
+	return file_mobula_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Stats) GetHeapBytes() uint64 {
@@ -4104,7 +4324,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_mobula_proto_msgTypes[53]
+	mi := &file_mobula_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4116,7 +4336,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[53]
+	mi := &file_mobula_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4129,7 +4349,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{53}
+	return file_mobula_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Request) GetReq() uint64 {
@@ -4171,7 +4391,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_mobula_proto_msgTypes[54]
+	mi := &file_mobula_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4183,7 +4403,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[54]
+	mi := &file_mobula_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4196,7 +4416,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{54}
+	return file_mobula_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Reply) GetReq() uint64 {
@@ -4230,7 +4450,7 @@ type Resync struct {
 
 func (x *Resync) Reset() {
 	*x = Resync{}
-	mi := &file_mobula_proto_msgTypes[55]
+	mi := &file_mobula_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4242,7 +4462,7 @@ func (x *Resync) String() string {
 func (*Resync) ProtoMessage() {}
 
 func (x *Resync) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[55]
+	mi := &file_mobula_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4255,7 +4475,7 @@ func (x *Resync) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resync.ProtoReflect.Descriptor instead.
 func (*Resync) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{55}
+	return file_mobula_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Resync) GetComponent() Component {
@@ -4288,7 +4508,7 @@ type Holdings struct {
 
 func (x *Holdings) Reset() {
 	*x = Holdings{}
-	mi := &file_mobula_proto_msgTypes[56]
+	mi := &file_mobula_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4300,7 +4520,7 @@ func (x *Holdings) String() string {
 func (*Holdings) ProtoMessage() {}
 
 func (x *Holdings) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[56]
+	mi := &file_mobula_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4313,7 +4533,7 @@ func (x *Holdings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
 func (*Holdings) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{56}
+	return file_mobula_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Holdings) GetComponent() Component {
@@ -4377,13 +4597,15 @@ type Attempt struct {
 	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
 	Attempt       uint32                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Lease         uint64                 `protobuf:"varint,3,opt,name=lease,proto3" json:"lease,omitempty"`
+	Blocked       bool                   `protobuf:"varint,4,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Asks          bool                   `protobuf:"varint,5,opt,name=asks,proto3" json:"asks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Attempt) Reset() {
 	*x = Attempt{}
-	mi := &file_mobula_proto_msgTypes[57]
+	mi := &file_mobula_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4395,7 +4617,7 @@ func (x *Attempt) String() string {
 func (*Attempt) ProtoMessage() {}
 
 func (x *Attempt) ProtoReflect() protoreflect.Message {
-	mi := &file_mobula_proto_msgTypes[57]
+	mi := &file_mobula_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4408,7 +4630,7 @@ func (x *Attempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
 func (*Attempt) Descriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{57}
+	return file_mobula_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Attempt) GetTask() []byte {
@@ -4430,6 +4652,20 @@ func (x *Attempt) GetLease() uint64 {
 		return x.Lease
 	}
 	return 0
+}
+
+func (x *Attempt) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *Attempt) GetAsks() bool {
+	if x != nil {
+		return x.Asks
+	}
+	return false
 }
 
 var File_mobula_proto protoreflect.FileDescriptor
@@ -4520,7 +4756,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x12R\x06amount\"8\n" +
 	"\x10ConcurrencyGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x11R\x03max\"\x99\x06\n" +
+	"\x03max\x18\x02 \x01(\x11R\x03max\"\xc9\a\n" +
 	"\vTaskOptions\x12\x12\n" +
 	"\x04func\x18\x01 \x01(\tR\x04func\x12\x1f\n" +
 	"\vnum_returns\x18\x02 \x01(\x11R\n" +
@@ -4549,7 +4785,16 @@ const file_mobula_proto_rawDesc = "" +
 	"\n" +
 	"retry_only\x18\x15 \x01(\tR\tretryOnly\x12\x18\n" +
 	"\aprocess\x18\x16 \x01(\tR\aprocess\x12\x1a\n" +
-	"\bescalate\x18\x17 \x01(\bR\bescalate\"?\n" +
+	"\bescalate\x18\x17 \x01(\bR\bescalate\x12-\n" +
+	"\x06labels\x18\x18 \x03(\v2\x15.mobula.v1.LabelMatchR\x06labels\x12:\n" +
+	"\rprefer_labels\x18\x19 \x03(\v2\x15.mobula.v1.LabelMatchR\fpreferLabels\x12/\n" +
+	"\baffinity\x18\x1a \x01(\x0e2\x13.mobula.v1.AffinityR\baffinity\x12\x12\n" +
+	"\x04node\x18\x1b \x01(\rR\x04node\"Z\n" +
+	"\n" +
+	"LabelMatch\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
+	"\x02op\x18\x02 \x01(\x0e2\x12.mobula.v1.LabelOpR\x02op\x12\x16\n" +
+	"\x06values\x18\x03 \x03(\tR\x06values\"?\n" +
 	"\x03Arg\x12\x10\n" +
 	"\x03ref\x18\x01 \x01(\fR\x03ref\x12&\n" +
 	"\x05value\x18\x02 \x01(\v2\x10.mobula.v1.ValueR\x05value\"\xf4\x02\n" +
@@ -4592,13 +4837,14 @@ const file_mobula_proto_rawDesc = "" +
 	"\aprogram\x18\n" +
 	" \x01(\v2\x12.mobula.v1.ProgramR\aprogram\x12*\n" +
 	"\x06others\x18\v \x03(\v2\x12.mobula.v1.ProgramR\x06others\x12\x18\n" +
-	"\aenviron\x18\f \x01(\fR\aenviron\"\x87\x01\n" +
+	"\aenviron\x18\f \x01(\fR\aenviron\"\x9d\x01\n" +
 	"\aProgram\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
 	"\x04args\x18\x03 \x03(\tR\x04args\x12\x16\n" +
 	"\x06single\x18\x04 \x01(\bR\x06single\x12\x1a\n" +
-	"\btemplate\x18\x05 \x01(\bR\btemplate\"\xf5\x02\n" +
+	"\btemplate\x18\x05 \x01(\bR\btemplate\x12\x14\n" +
+	"\x05roots\x18\x06 \x03(\tR\x05roots\"\xf5\x02\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
@@ -4659,11 +4905,12 @@ const file_mobula_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05fetch\x18\x02 \x01(\bR\x05fetch\x12)\n" +
 	"\x06result\x18\x03 \x01(\v2\x11.mobula.v1.ResultR\x06result\x12)\n" +
-	"\x06extent\x18\x04 \x01(\v2\x11.mobula.v1.ExtentR\x06extent\"6\n" +
+	"\x06extent\x18\x04 \x01(\v2\x11.mobula.v1.ExtentR\x06extent\"N\n" +
 	"\n" +
 	"StreamNext\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
-	"\x05index\x18\x02 \x01(\rR\x05index\"l\n" +
+	"\x05index\x18\x02 \x01(\rR\x05index\x12\x16\n" +
+	"\x06leaves\x18\x03 \x01(\bR\x06leaves\"l\n" +
 	"\x06Create\x12\x10\n" +
 	"\x03req\x18\x01 \x01(\x04R\x03req\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x18\n" +
@@ -4718,7 +4965,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05Times\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x10R\breceived\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x10R\astarted\x12\x14\n" +
-	"\x05ended\x18\x03 \x01(\x10R\x05ended\"\xef\x01\n" +
+	"\x05ended\x18\x03 \x01(\x10R\x05ended\"\x8e\x02\n" +
 	"\x04Done\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
@@ -4727,7 +4974,9 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05items\x18\x05 \x01(\rR\x05items\x12\"\n" +
 	"\x03err\x18\x06 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12&\n" +
 	"\x05times\x18\a \x01(\v2\x10.mobula.v1.TimesR\x05times\x12\x14\n" +
-	"\x05final\x18\b \x01(\bR\x05final\"{\n" +
+	"\x05final\x18\b \x01(\bR\x05final\x12\x1d\n" +
+	"\n" +
+	"still_runs\x18\t \x01(\bR\tstillRuns\"{\n" +
 	"\n" +
 	"StreamItem\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
@@ -4770,17 +5019,28 @@ const file_mobula_proto_rawDesc = "" +
 	"\astreams\x18\x05 \x03(\v2\x15.mobula.v1.StreamNextR\astreams\x12(\n" +
 	"\x05tasks\x18\x06 \x03(\v2\x12.mobula.v1.AttemptR\x05tasks\x12\x16\n" +
 	"\x06actors\x18\a \x03(\fR\x06actors\x12$\n" +
-	"\x04pins\x18\b \x03(\v2\x10.mobula.v1.UnpinR\x04pins\"M\n" +
+	"\x04pins\x18\b \x03(\v2\x10.mobula.v1.UnpinR\x04pins\"{\n" +
 	"\aAttempt\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
-	"\x05lease\x18\x03 \x01(\x04R\x05lease*U\n" +
+	"\x05lease\x18\x03 \x01(\x04R\x05lease\x12\x18\n" +
+	"\ablocked\x18\x04 \x01(\bR\ablocked\x12\x12\n" +
+	"\x04asks\x18\x05 \x01(\bR\x04asks*U\n" +
 	"\n" +
 	"ResultKind\x12\x0f\n" +
 	"\vRESULT_NONE\x10\x00\x12\x11\n" +
 	"\rRESULT_INLINE\x10\x01\x12\x11\n" +
 	"\rRESULT_STORED\x10\x02\x12\x10\n" +
-	"\fRESULT_ERROR\x10\x03*G\n" +
+	"\fRESULT_ERROR\x10\x03*M\n" +
+	"\aLabelOp\x12\f\n" +
+	"\bLABEL_IN\x10\x00\x12\x10\n" +
+	"\fLABEL_NOT_IN\x10\x01\x12\x10\n" +
+	"\fLABEL_EXISTS\x10\x02\x12\x10\n" +
+	"\fLABEL_ABSENT\x10\x03*C\n" +
+	"\bAffinity\x12\x11\n" +
+	"\rAFFINITY_NONE\x10\x00\x12\x11\n" +
+	"\rAFFINITY_HARD\x10\x01\x12\x11\n" +
+	"\rAFFINITY_SOFT\x10\x02*G\n" +
 	"\bTaskKind\x12\x0f\n" +
 	"\vTASK_NORMAL\x10\x00\x12\x15\n" +
 	"\x11TASK_ACTOR_CREATE\x10\x01\x12\x13\n" +
@@ -4815,163 +5075,170 @@ func file_mobula_proto_rawDescGZIP() []byte {
 	return file_mobula_proto_rawDescData
 }
 
-var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
-	(TaskKind)(0),            // 1: mobula.v1.TaskKind
-	(Role)(0),                // 2: mobula.v1.Role
-	(ActorState)(0),          // 3: mobula.v1.ActorState
-	(Component)(0),           // 4: mobula.v1.Component
-	(*Frame)(nil),            // 5: mobula.v1.Frame
-	(*Value)(nil),            // 6: mobula.v1.Value
-	(*Extent)(nil),           // 7: mobula.v1.Extent
-	(*Result)(nil),           // 8: mobula.v1.Result
-	(*Error)(nil),            // 9: mobula.v1.Error
-	(*TraceContext)(nil),     // 10: mobula.v1.TraceContext
-	(*Resource)(nil),         // 11: mobula.v1.Resource
-	(*ConcurrencyGroup)(nil), // 12: mobula.v1.ConcurrencyGroup
-	(*TaskOptions)(nil),      // 13: mobula.v1.TaskOptions
-	(*Arg)(nil),              // 14: mobula.v1.Arg
-	(*TaskSpec)(nil),         // 15: mobula.v1.TaskSpec
-	(*ArgValue)(nil),         // 16: mobula.v1.ArgValue
-	(*ExecTask)(nil),         // 17: mobula.v1.ExecTask
-	(*FuncInfo)(nil),         // 18: mobula.v1.FuncInfo
-	(*Hello)(nil),            // 19: mobula.v1.Hello
-	(*Program)(nil),          // 20: mobula.v1.Program
-	(*Welcome)(nil),          // 21: mobula.v1.Welcome
-	(*Bye)(nil),              // 22: mobula.v1.Bye
-	(*Submit)(nil),           // 23: mobula.v1.Submit
-	(*PutValue)(nil),         // 24: mobula.v1.PutValue
-	(*Seal)(nil),             // 25: mobula.v1.Seal
-	(*Get)(nil),              // 26: mobula.v1.Get
-	(*Unget)(nil),            // 27: mobula.v1.Unget
-	(*AddRef)(nil),           // 28: mobula.v1.AddRef
-	(*Release)(nil),          // 29: mobula.v1.Release
-	(*Cancel)(nil),           // 30: mobula.v1.Cancel
-	(*KillActor)(nil),        // 31: mobula.v1.KillActor
-	(*WatchActor)(nil),       // 32: mobula.v1.WatchActor
-	(*ActorNews)(nil),        // 33: mobula.v1.ActorNews
-	(*Resolved)(nil),         // 34: mobula.v1.Resolved
-	(*StreamNext)(nil),       // 35: mobula.v1.StreamNext
-	(*Create)(nil),           // 36: mobula.v1.Create
-	(*Created)(nil),          // 37: mobula.v1.Created
-	(*Abort)(nil),            // 38: mobula.v1.Abort
-	(*Unpin)(nil),            // 39: mobula.v1.Unpin
-	(*MapFile)(nil),          // 40: mobula.v1.MapFile
-	(*UnmapFile)(nil),        // 41: mobula.v1.UnmapFile
-	(*Collect)(nil),          // 42: mobula.v1.Collect
-	(*Credit)(nil),           // 43: mobula.v1.Credit
-	(*Exec)(nil),             // 44: mobula.v1.Exec
-	(*CancelTask)(nil),       // 45: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 46: mobula.v1.StopActor
-	(*ActorStopped)(nil),     // 47: mobula.v1.ActorStopped
-	(*Drain)(nil),            // 48: mobula.v1.Drain
-	(*Resume)(nil),           // 49: mobula.v1.Resume
-	(*StreamAck)(nil),        // 50: mobula.v1.StreamAck
-	(*Unneeded)(nil),         // 51: mobula.v1.Unneeded
-	(*Times)(nil),            // 52: mobula.v1.Times
-	(*Done)(nil),             // 53: mobula.v1.Done
-	(*StreamItem)(nil),       // 54: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 55: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 56: mobula.v1.Unblocked
-	(*Stats)(nil),            // 57: mobula.v1.Stats
-	(*Request)(nil),          // 58: mobula.v1.Request
-	(*Reply)(nil),            // 59: mobula.v1.Reply
-	(*Resync)(nil),           // 60: mobula.v1.Resync
-	(*Holdings)(nil),         // 61: mobula.v1.Holdings
-	(*Attempt)(nil),          // 62: mobula.v1.Attempt
+	(LabelOp)(0),             // 1: mobula.v1.LabelOp
+	(Affinity)(0),            // 2: mobula.v1.Affinity
+	(TaskKind)(0),            // 3: mobula.v1.TaskKind
+	(Role)(0),                // 4: mobula.v1.Role
+	(ActorState)(0),          // 5: mobula.v1.ActorState
+	(Component)(0),           // 6: mobula.v1.Component
+	(*Frame)(nil),            // 7: mobula.v1.Frame
+	(*Value)(nil),            // 8: mobula.v1.Value
+	(*Extent)(nil),           // 9: mobula.v1.Extent
+	(*Result)(nil),           // 10: mobula.v1.Result
+	(*Error)(nil),            // 11: mobula.v1.Error
+	(*TraceContext)(nil),     // 12: mobula.v1.TraceContext
+	(*Resource)(nil),         // 13: mobula.v1.Resource
+	(*ConcurrencyGroup)(nil), // 14: mobula.v1.ConcurrencyGroup
+	(*TaskOptions)(nil),      // 15: mobula.v1.TaskOptions
+	(*LabelMatch)(nil),       // 16: mobula.v1.LabelMatch
+	(*Arg)(nil),              // 17: mobula.v1.Arg
+	(*TaskSpec)(nil),         // 18: mobula.v1.TaskSpec
+	(*ArgValue)(nil),         // 19: mobula.v1.ArgValue
+	(*ExecTask)(nil),         // 20: mobula.v1.ExecTask
+	(*FuncInfo)(nil),         // 21: mobula.v1.FuncInfo
+	(*Hello)(nil),            // 22: mobula.v1.Hello
+	(*Program)(nil),          // 23: mobula.v1.Program
+	(*Welcome)(nil),          // 24: mobula.v1.Welcome
+	(*Bye)(nil),              // 25: mobula.v1.Bye
+	(*Submit)(nil),           // 26: mobula.v1.Submit
+	(*PutValue)(nil),         // 27: mobula.v1.PutValue
+	(*Seal)(nil),             // 28: mobula.v1.Seal
+	(*Get)(nil),              // 29: mobula.v1.Get
+	(*Unget)(nil),            // 30: mobula.v1.Unget
+	(*AddRef)(nil),           // 31: mobula.v1.AddRef
+	(*Release)(nil),          // 32: mobula.v1.Release
+	(*Cancel)(nil),           // 33: mobula.v1.Cancel
+	(*KillActor)(nil),        // 34: mobula.v1.KillActor
+	(*WatchActor)(nil),       // 35: mobula.v1.WatchActor
+	(*ActorNews)(nil),        // 36: mobula.v1.ActorNews
+	(*Resolved)(nil),         // 37: mobula.v1.Resolved
+	(*StreamNext)(nil),       // 38: mobula.v1.StreamNext
+	(*Create)(nil),           // 39: mobula.v1.Create
+	(*Created)(nil),          // 40: mobula.v1.Created
+	(*Abort)(nil),            // 41: mobula.v1.Abort
+	(*Unpin)(nil),            // 42: mobula.v1.Unpin
+	(*MapFile)(nil),          // 43: mobula.v1.MapFile
+	(*UnmapFile)(nil),        // 44: mobula.v1.UnmapFile
+	(*Collect)(nil),          // 45: mobula.v1.Collect
+	(*Credit)(nil),           // 46: mobula.v1.Credit
+	(*Exec)(nil),             // 47: mobula.v1.Exec
+	(*CancelTask)(nil),       // 48: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 49: mobula.v1.StopActor
+	(*ActorStopped)(nil),     // 50: mobula.v1.ActorStopped
+	(*Drain)(nil),            // 51: mobula.v1.Drain
+	(*Resume)(nil),           // 52: mobula.v1.Resume
+	(*StreamAck)(nil),        // 53: mobula.v1.StreamAck
+	(*Unneeded)(nil),         // 54: mobula.v1.Unneeded
+	(*Times)(nil),            // 55: mobula.v1.Times
+	(*Done)(nil),             // 56: mobula.v1.Done
+	(*StreamItem)(nil),       // 57: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 58: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 59: mobula.v1.Unblocked
+	(*Stats)(nil),            // 60: mobula.v1.Stats
+	(*Request)(nil),          // 61: mobula.v1.Request
+	(*Reply)(nil),            // 62: mobula.v1.Reply
+	(*Resync)(nil),           // 63: mobula.v1.Resync
+	(*Holdings)(nil),         // 64: mobula.v1.Holdings
+	(*Attempt)(nil),          // 65: mobula.v1.Attempt
 }
 var file_mobula_proto_depIdxs = []int32{
-	19, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
-	21, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
-	22, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
-	23, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
-	24, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
-	25, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
-	26, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
-	27, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
-	28, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
-	29, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
-	30, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
-	31, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
-	34, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
-	36, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
-	37, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
-	38, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
-	39, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
-	40, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	44, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	45, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	46, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	48, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	53, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	54, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	50, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	55, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	56, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	49, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	57, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	58, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	59, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	60, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	61, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	43, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	42, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
-	35, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	51, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
-	47, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
-	32, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
-	33, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
-	41, // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
+	22, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
+	24, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
+	25, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
+	26, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
+	27, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
+	28, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
+	29, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
+	30, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
+	31, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
+	32, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
+	33, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
+	34, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
+	37, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
+	39, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
+	40, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
+	41, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
+	42, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
+	43, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
+	47, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	48, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	49, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	51, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	56, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	57, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	53, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	58, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	59, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	52, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	60, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	61, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	62, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	63, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	64, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	46, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	45, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	38, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
+	54, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	50, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
+	35, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
+	36, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
+	44, // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
 	0,  // 41: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	6,  // 42: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	9,  // 43: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	9,  // 44: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	11, // 45: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	12, // 46: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	6,  // 47: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	1,  // 48: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	13, // 49: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	14, // 50: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	10, // 51: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	8,  // 52: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	7,  // 53: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	15, // 54: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	16, // 55: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	2,  // 56: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	18, // 57: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	20, // 58: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	20, // 59: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	9,  // 60: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	15, // 61: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	6,  // 62: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	6,  // 63: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	3,  // 64: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
-	9,  // 65: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
-	8,  // 66: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	7,  // 67: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	7,  // 68: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	9,  // 69: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	17, // 70: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	9,  // 71: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
-	8,  // 72: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	9,  // 73: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	52, // 74: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	8,  // 75: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	10, // 76: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	9,  // 77: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	4,  // 78: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	4,  // 79: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	26, // 80: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	35, // 81: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	62, // 82: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	39, // 83: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	8,  // 42: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	11, // 43: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	11, // 44: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	13, // 45: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	14, // 46: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	16, // 47: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
+	16, // 48: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
+	2,  // 49: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
+	1,  // 50: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
+	8,  // 51: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	3,  // 52: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	15, // 53: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	17, // 54: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	12, // 55: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	10, // 56: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	9,  // 57: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	18, // 58: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	19, // 59: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	4,  // 60: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	21, // 61: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	23, // 62: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	23, // 63: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	11, // 64: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	18, // 65: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	8,  // 66: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	8,  // 67: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	5,  // 68: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
+	11, // 69: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
+	10, // 70: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	9,  // 71: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	9,  // 72: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	11, // 73: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	20, // 74: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	11, // 75: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
+	10, // 76: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	11, // 77: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	55, // 78: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	10, // 79: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	12, // 80: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	11, // 81: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	6,  // 82: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	6,  // 83: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	29, // 84: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	38, // 85: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	65, // 86: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	42, // 87: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	88, // [88:88] is the sub-list for method output_type
+	88, // [88:88] is the sub-list for method input_type
+	88, // [88:88] is the sub-list for extension type_name
+	88, // [88:88] is the sub-list for extension extendee
+	0,  // [0:88] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -4984,8 +5251,8 @@ func file_mobula_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   58,
+			NumEnums:      7,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -22,9 +22,10 @@ import (
 
 // Host runs graphs on a node.
 type Host struct {
-	run.Capacity
-	Parent actors.Parent // parent of the graphs' actors
-	Heaps  func() int64  // bytes that the node's processes take; called only if there is a Limit
+	Capacity func() run.Capacity // changes as nodes come and go
+	Limit    int64               // bytes that the node's processes and its store may take together; 0: no limit
+	Parent   actors.Parent       // parent of the graphs' actors
+	Heaps    func() int64        // bytes that the node's processes take; called only if there is a Limit
 
 	number atomic.Uint64
 
@@ -47,8 +48,11 @@ func (h *Host) leave(r *runner) {
 	delete(h.running, r)
 }
 
-// heapsInterval is how often a graph reads Heaps.
-const heapsInterval = 50 * time.Millisecond
+// How often a graph reads Heaps, and Capacity.
+const (
+	heapsInterval    = 50 * time.Millisecond
+	capacityInterval = time.Second
+)
 
 // Function is the function under run.Func.
 func (h *Host) Function() *registry.Function {
@@ -139,7 +143,7 @@ func (r *runner) run() error {
 	ref, err := actors.Spawn(r.h.Parent, actors.Spec[run.Event, run.Effect]{
 		Kind: "graph", Name: r.name,
 		New: func(actors.Start) (actors.Core[run.Event, run.Effect], []run.Event, error) {
-			c, err := run.NewCore(r.w, r.ledger, r.h.Capacity)
+			c, err := run.NewCore(r.w, r.ledger, r.h.Capacity(), r.h.Limit)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -173,6 +177,9 @@ func (r *runner) run() error {
 func (r *runner) feed(ref *actors.Ref[run.Event]) error {
 	var look <-chan time.Time
 	var watched []client.Watched
+	var has run.Capacity // as it was told last
+	count := time.NewTicker(capacityInterval)
+	defer count.Stop()
 	if r.h.Limit > 0 {
 		t := time.NewTicker(heapsInterval)
 		defer t.Stop()
@@ -182,6 +189,15 @@ func (r *runner) feed(ref *actors.Ref[run.Event]) error {
 		select {
 		case <-look:
 			if err := ref.Send(r.ctx, run.Heaps{Bytes: r.h.Heaps()}); err != nil {
+				return err
+			}
+		case <-count.C:
+			now := r.h.Capacity()
+			if now == has {
+				continue
+			}
+			has = now
+			if err := ref.Send(r.ctx, run.Resized{Capacity: has}); err != nil {
 				return err
 			}
 		case <-r.watch.Ready():

@@ -49,6 +49,12 @@ func (n *Inspector) subject(s string) (id ids.ObjectID, object bool, err error) 
 	return id, false, nil
 }
 
+// HomeOf is the home of the job of a task or an object: there it is explained.
+func (n *Inspector) HomeOf(id string) (ids.Home, error) {
+	of, _, err := n.subject(id)
+	return of.Task.Job().Home(), err
+}
+
 // parseSubject reads the id of a task, or of an object.
 func parseSubject(s string) (id ids.ObjectID, object bool, err error) {
 	if strings.Contains(s, ":") || len(s) == 2*len(ids.TaskID{})+8 {
@@ -98,7 +104,7 @@ func (n *Inspector) explainTask(ctx context.Context, id ids.TaskID, depth int) (
 		return n.explainGone(id)
 	}
 	w := *found
-	row := taskRow(&w.TaskView)
+	row := n.taskRow(&w.TaskView)
 	ex = state.Explanation{ID: row.ID, Kind: "task", State: row.State, Task: &row}
 	ex.Summary, err = n.taskSummary(ctx, &ex, &w, depth)
 	if w.Held {
@@ -182,6 +188,8 @@ func (n *Inspector) workerName(id ids.ClientID) string {
 		return fmt.Sprintf("worker %v, which is gone", id)
 	case s.Local:
 		return fmt.Sprintf("embedded worker %v", id)
+	case s.PID == 0:
+		return fmt.Sprintf("worker %v on node %v", id, n.node.NameOf(id.Home()))
 	}
 	return fmt.Sprintf("worker %v (process %d)", id, s.PID)
 }
@@ -246,7 +254,8 @@ func (n *Inspector) waitsForSlot(ctx context.Context, ex *state.Explanation, w *
 	if err != nil {
 		return "waits for a slot", err
 	}
-	ex.Details = append(ex.Details, "scheduler: "+sx.Text)
+	ex.TaskClass = uint64(class.Class)
+	ex.Details = append(ex.Details, "it asks for "+ex.Task.Shape, n.schedulerName()+": "+sx.Text)
 	if w.Infeasible != nil {
 		return "can never run here: " + w.Infeasible.Error(), nil
 	}
@@ -260,6 +269,37 @@ func (n *Inspector) waitsForSlot(ctx context.Context, ex *state.Explanation, w *
 		return fmt.Sprintf("waits since %v for %s, %s", n.ago(w.Since), strings.Join(lacks, " and "), at), nil
 	}
 	return fmt.Sprintf("waits since %v for a slot, %s", n.ago(w.Since), at), nil
+}
+
+// schedulerName is how this node's scheduler is called.
+func (n *Inspector) schedulerName() string {
+	if name := n.node.Listed(); name != "" {
+		return "scheduler of node " + name
+	}
+	return "scheduler"
+}
+
+// ClassRequest asks what a node's scheduler knows of the tasks like one: by their class, which another node knows them by as well.
+type ClassRequest struct {
+	Task  string
+	Class uint64
+}
+
+// ClassReply answers a ClassRequest.
+type ClassReply struct{ Text string } // empty: the scheduler knows nothing of the class
+
+// Class says what this node's scheduler knows of a class of tasks, most likely of another node's job.
+func (n *Inspector) Class(ctx context.Context, r ClassRequest) (out ClassReply, err error) {
+	id, err := ids.ParseTask(r.Task)
+	if err != nil {
+		return out, errs.New(errs.CodeInvalid, "%v", err)
+	}
+	key := sched.ClassKey{Job: id.Job(), Class: sched.Class(r.Class)}
+	sx, err := inRaylet(ctx, n, func(c *raylet.Core) sched.Explanation { return c.Explain(key) })
+	if sx.Known {
+		out.Text = sx.Text
+	}
+	return out, err
 }
 
 func (n *Inspector) argsInStore(ctx context.Context, ex *state.Explanation, w *owner.TaskWhy) error {
@@ -298,7 +338,7 @@ func (n *Inspector) explainObject(ctx context.Context, id ids.ObjectID, depth in
 		return ex, errs.New(errs.CodeNotFound, "object %v is not known: nothing refers to it any more, or there never was one", id)
 	}
 	w := *found
-	rows := []state.Object{objectRow(&w.ObjectView)}
+	rows := []state.Object{n.objectRow(&w.ObjectView)}
 	if err := n.whereabouts(ctx, []owner.ObjectView{w.ObjectView}, rows); err != nil {
 		return ex, err
 	}
@@ -344,6 +384,13 @@ func (n *Inspector) holders(ex *state.Explanation, w *owner.ObjectWhy) {
 			}
 		}
 		ex.Details = append(ex.Details, "held by "+who)
+	}
+	for i, node := range w.On {
+		what := "a copy is"
+		if i == 0 {
+			what = "it is kept"
+		}
+		ex.Details = append(ex.Details, what+" on node "+n.node.NameOf(node))
 	}
 	if w.Holders > len(w.Clients) {
 		ex.Details = append(ex.Details, fmt.Sprintf("and by %d further processes", w.Holders-len(w.Clients)))

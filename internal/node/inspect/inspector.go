@@ -32,7 +32,9 @@ type Node interface {
 	Clients() []*Client          // in order of id
 	Client(ids.ClientID) *Client // nil: it is gone
 	Report(ids.ClientID) (said wire.Stats, ok bool)
-	Graphs() []state.Graph // that run
+	Graphs() []state.Graph  // that run
+	Listed() string         // the node's name, as rows have it; empty: it is of no cluster
+	NameOf(ids.Home) string // of another node
 
 	Nameless() bool // there is no control plane
 	Named(ctx context.Context, namespace, name string) (ids.ActorID, error)

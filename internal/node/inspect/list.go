@@ -12,6 +12,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/raylet"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/pool"
@@ -21,11 +22,11 @@ import (
 
 // Tasks goes through the tasks of every owner. Rows are made of those on the page, and
 // of those that a filter needs a row for.
-func (n *Inspector) Tasks(ctx context.Context, q state.Query) (page state.Page[state.Task], err error) {
+func (n *Inspector) Tasks(ctx context.Context, q state.Query) (page state.List[state.Task], err error) {
 	if q, err = state.Check[state.Task](q); err != nil {
 		return page, err
 	}
-	pass, err := taskFilters(q.Filters)
+	pass, err := n.taskFilters(q.Filters)
 	if err != nil {
 		return page, err
 	}
@@ -47,7 +48,7 @@ func (n *Inspector) Tasks(ctx context.Context, q state.Query) (page state.Page[s
 			}, func(p *rowsOf[owner.TaskView]) {
 				pager.Skip(p.skipped)
 				for i := range p.rows {
-					if pass.row(&p.rows[i]) {
+					if pass.passes(&p.rows[i]) {
 						pager.Add(p.rows[i])
 					}
 				}
@@ -57,15 +58,11 @@ func (n *Inspector) Tasks(ctx context.Context, q state.Query) (page state.Page[s
 		}
 	}
 	rows, total, more := pager.Rows()
-	page = state.Page[state.Task]{Total: total, Truncated: more, Rows: make([]state.Task, len(rows))}
+	p := state.Page[state.Task]{Total: total, Truncated: more, Rows: make([]state.Task, len(rows))}
 	for i := range rows {
-		page.Rows[i] = taskRow(&rows[i])
+		p.Rows[i] = n.taskRow(&rows[i])
 	}
-	if more {
-		last := &rows[len(rows)-1]
-		page.Next = placeOf(last.Born, last.ID)
-	}
-	return page, nil
+	return state.NewList(p, func(i int) string { return placeOf(rows[i].Born, rows[i].ID) }), nil
 }
 
 // newest is the order of what was submitted: the last first.
@@ -114,10 +111,11 @@ type taskTest struct {
 	states []func(task.State) bool
 	rest   []func(*owner.TaskView) bool
 	slow   []state.Filter // those that need a row
+	row    func(*owner.TaskView) state.Task
 }
 
-func taskFilters(filters []state.Filter) (*taskTest, error) {
-	t := new(taskTest)
+func (n *Inspector) taskFilters(filters []state.Filter) (*taskTest, error) {
+	t := &taskTest{row: n.taskRow}
 	for _, f := range filters {
 		var field func(*owner.TaskView) string
 		switch f.Field {
@@ -161,8 +159,8 @@ func (t *taskTest) keep(bound *owner.TaskView, skipped *int) func(*ids.TaskID, i
 	}
 }
 
-// row is the part of the filters that keep has left.
-func (t *taskTest) row(v *owner.TaskView) bool {
+// passes is the part of the filters that keep has left.
+func (t *taskTest) passes(v *owner.TaskView) bool {
 	for _, pass := range t.rest {
 		if !pass(v) {
 			return false
@@ -171,7 +169,7 @@ func (t *taskTest) row(v *owner.TaskView) bool {
 	if len(t.slow) == 0 {
 		return true
 	}
-	row := taskRow(v)
+	row := t.row(v)
 	return state.Pass(&row, t.slow)
 }
 
@@ -182,10 +180,15 @@ func taskName(o *wire.TaskOptions) string {
 	return o.Func
 }
 
-func taskRow(v *owner.TaskView) state.Task {
+func (n *Inspector) taskRow(v *owner.TaskView) state.Task {
 	r := state.Task{
 		ID: v.ID.String(), Name: taskName(v.Opts), Func: v.Opts.Func, Kind: events.KindName(v.Kind), State: v.State.String(),
-		Job: v.ID.Job().String(), Attempt: v.Attempt, Submitted: timeOf(v.Born), Since: v.Since,
+		Job: v.ID.Job().String(), Attempt: v.Attempt, Submitted: timeOf(v.Born), Since: v.Since, Node: n.node.Listed(),
+	}
+	if v.Kind != wire.TaskActorCall && v.HasOpts() {
+		if shape, err := cluster.ShapeOf(v.Opts, v.Kind); err == nil {
+			r.Shape = shape.String()
+		}
 	}
 	if v.Worker != 0 {
 		r.Worker = v.Worker.String()
@@ -203,7 +206,7 @@ func taskRow(v *owner.TaskView) state.Task {
 }
 
 // Actors lists every owner's own actors.
-func (n *Inspector) Actors(ctx context.Context, q state.Query) (page state.Page[state.Actor], err error) {
+func (n *Inspector) Actors(ctx context.Context, q state.Query) (page state.List[state.Actor], err error) {
 	if q, err = state.Check[state.Actor](q); err != nil {
 		return page, err
 	}
@@ -234,21 +237,18 @@ func (n *Inspector) Actors(ctx context.Context, q state.Query) (page state.Page[
 		}
 	}
 	rows, total, more := pager.Rows()
-	page = state.Page[state.Actor]{Total: total, Truncated: more, Rows: make([]state.Actor, len(rows))}
+	p := state.Page[state.Actor]{Total: total, Truncated: more, Rows: make([]state.Actor, len(rows))}
 	for i := range rows {
-		page.Rows[i] = n.actorRow(&rows[i])
+		p.Rows[i] = n.actorRow(&rows[i])
 	}
-	if more {
-		last := &rows[len(rows)-1]
-		page.Next = placeOf(last.Born, ids.TaskID(last.ID))
-	}
-	return page, nil
+	return state.NewList(p, func(i int) string { return placeOf(rows[i].Born, ids.TaskID(rows[i].ID)) }), nil
 }
 
 func (n *Inspector) actorRow(v *owner.ActorView) state.Actor {
 	r := state.Actor{
 		ID: v.ID.String(), Type: v.Opts.Func, Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
 		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Created: timeOf(v.Born), Restarts: v.Restarts, Resets: v.Resets, Due: v.Due, Pending: v.Queued, Running: v.Pending - v.Queued,
+		Node: n.node.Listed(),
 	}
 	if v.Worker != 0 {
 		r.Worker = v.Worker.String()
@@ -263,7 +263,7 @@ func (n *Inspector) actorRow(v *owner.ActorView) state.Actor {
 }
 
 // Workers lists worker processes, and the slots of an embedded node.
-func (n *Inspector) Workers(ctx context.Context, q state.Query) (page state.Page[state.Worker], err error) {
+func (n *Inspector) Workers(ctx context.Context, q state.Query) (page state.List[state.Worker], err error) {
 	if q, err = state.Check[state.Worker](q); err != nil {
 		return page, err
 	}
@@ -277,7 +277,7 @@ func (n *Inspector) Workers(ctx context.Context, q state.Query) (page state.Page
 	}
 	for _, s := range n.node.Clients() {
 		if s.Role == wire.RoleWorker && s.Local && !s.System { // the node's own functions run in no worker that tasks get
-			r := state.Worker{ID: s.ID.String(), PID: int(s.PID), Job: s.Job.String(), Language: wire.LangGo, Slot: "embedded", State: "ready"}
+			r := state.Worker{ID: s.ID.String(), PID: int(s.PID), Job: s.Job.String(), Language: wire.LangGo, Slot: "embedded", State: "ready", Node: n.node.Listed()}
 			n.addReport(&r, s.ID)
 			rows = append(rows, r)
 		}
@@ -290,7 +290,10 @@ func (n *Inspector) Workers(ctx context.Context, q state.Query) (page state.Page
 }
 
 func (n *Inspector) workerRow(w *pool.Info) state.Worker {
-	r := state.Worker{ID: w.Client.String(), PID: int(w.PID), Job: w.Job.String(), Language: w.Language, Slot: w.Slot.String(), Func: w.Func, State: w.State.String(), Leases: len(w.Leases)}
+	r := state.Worker{
+		ID: w.Client.String(), PID: int(w.PID), Job: w.Job.String(), Language: w.Language, Slot: w.Slot.String(), Func: w.Func, State: w.State.String(),
+		Leases: len(w.Leases), Node: n.node.Listed(),
+	}
 	if w.Client == 0 {
 		r.ID = "worker/" + w.Worker.String() // it has not registered
 	}
@@ -308,15 +311,19 @@ func (n *Inspector) addReport(r *state.Worker, id ids.ClientID) {
 }
 
 // Graphs lists the task graphs that run.
-func (n *Inspector) Graphs(_ context.Context, q state.Query) (page state.Page[state.Graph], err error) {
+func (n *Inspector) Graphs(_ context.Context, q state.Query) (page state.List[state.Graph], err error) {
 	if q, err = state.Check[state.Graph](q); err != nil {
 		return page, err
 	}
-	return state.SelectLast(q, n.node.Graphs(), func(g *state.Graph) string { return fmt.Sprintf("%020d/%s", g.Started, g.ID) }), nil
+	rows := n.node.Graphs()
+	for i := range rows {
+		rows[i].Node = n.node.Listed()
+	}
+	return state.SelectLast(q, rows, func(g *state.Graph) string { return fmt.Sprintf("%020d/%s", g.Started, g.ID) }), nil
 }
 
 // Jobs lists the jobs that have not ended. A job whose owner does not answer is an error: its row would be wrong.
-func (n *Inspector) Jobs(ctx context.Context, q state.Query) (page state.Page[state.Job], err error) {
+func (n *Inspector) Jobs(ctx context.Context, q state.Query) (page state.List[state.Job], err error) {
 	if q, err = state.Check[state.Job](q); err != nil {
 		return page, err
 	}
@@ -332,11 +339,15 @@ func (n *Inspector) Jobs(ctx context.Context, q state.Query) (page state.Page[st
 }
 
 // Components lists the parts of the node in its supervision tree.
-func (n *Inspector) Components(_ context.Context, q state.Query) (page state.Page[state.Component], err error) {
+func (n *Inspector) Components(_ context.Context, q state.Query) (page state.List[state.Component], err error) {
 	if q, err = state.Check[state.Component](q); err != nil {
 		return page, err
 	}
-	return state.Select(q, n.Tree(), func(c *state.Component) string { return c.Path }), nil
+	rows := n.Tree()
+	for i := range rows {
+		rows[i].Node = n.node.Listed()
+	}
+	return state.Select(q, rows, func(c *state.Component) string { return c.Path }), nil
 }
 
 // byID and bySize are the orders of objects.

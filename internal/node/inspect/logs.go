@@ -31,7 +31,7 @@ func (n *Inspector) Logs(ctx context.Context, r state.LogsRequest) (state.Logs, 
 		return state.Logs{}, errs.New(errs.CodeInvalid, "%d bytes of each log are asked for: want 1 to %d", r.Bytes, state.MaxLogBytes)
 	}
 	l := logReader{ctx: ctx, each: cmp.Or(r.Bytes, state.DefaultLogBytes), reply: mostReply, search: mostSearch}
-	l.gather(proc.LogFiles(filepath.Join(n.Dir, "logs")))
+	l.gather(proc.LogFiles(filepath.Join(n.Dir, "logs")), n.node.Listed())
 	out := state.Logs{Streams: []state.LogStream{}}
 	if r.ID == "" {
 		for _, s := range l.streams {
@@ -63,18 +63,35 @@ func (n *Inspector) Logs(ctx context.Context, r state.LogsRequest) (state.Logs, 
 	return out, nil
 }
 
+// HomeOfLog is where the log of a worker is; of all else, a task or nothing, every node may have some, and all is true.
+func (n *Inspector) HomeOfLog(id string) (home ids.Home, all bool, err error) {
+	if _, err := ids.ParseTask(id); err == nil || id == "" {
+		return 0, true, nil
+	}
+	worker, err := parseWorker(id)
+	return worker.Home(), false, err
+}
+
+// parseWorker reads the number of a worker, or of its client.
+func parseWorker(id string) (ids.WorkerID, error) {
+	worker, err := ids.ParseNumber[ids.WorkerID](strings.TrimPrefix(id, "worker/"))
+	if err != nil {
+		err = errs.New(errs.CodeInvalid, "logs of %q: want a task's id, a worker's as lists show it, or worker/NUMBER", id)
+	}
+	return worker, err
+}
+
 // logsOf gives whose logs an id means, and what of them.
 func (n *Inspector) logsOf(id string) (keep func(ids.WorkerID) bool, take func(*logReader, *logStream) (string, int64, error), err error) {
 	if task, err := ids.ParseTask(id); err == nil {
 		id := []byte(hex.EncodeToString(task.Bytes())) // of the first home the digits that release 0.4 writes too
 		return func(ids.WorkerID) bool { return true }, func(l *logReader, s *logStream) (string, int64, error) { return l.lines(s, id) }, nil
 	}
-	number, isLog := strings.CutPrefix(id, "worker/")
-	worker, err := ids.ParseNumber[ids.WorkerID](number)
+	worker, err := parseWorker(id)
 	if err != nil {
-		return nil, nil, errs.New(errs.CodeInvalid, "logs of %q: want a task's id, a worker's as lists show it, or worker/NUMBER", id)
+		return nil, nil, err
 	}
-	if !isLog {
+	if !strings.HasPrefix(id, "worker/") {
 		w, ok := n.node.Parts().Procs.WorkerOf(ids.ClientID(worker))
 		if !ok {
 			return nil, nil, errs.New(errs.CodeNotFound, "no worker process of this node is or was %s; mobula logs lists those that have written", id)
@@ -98,7 +115,7 @@ type logStream struct {
 	files  []proc.LogFile
 }
 
-func (l *logReader) gather(files []proc.LogFile) {
+func (l *logReader) gather(files []proc.LogFile, node string) {
 	type key struct {
 		w ids.WorkerID
 		s string
@@ -108,7 +125,7 @@ func (l *logReader) gather(files []proc.LogFile) {
 		k := key{f.Worker, f.Stream}
 		s := at[k]
 		if s == nil {
-			s = &logStream{worker: f.Worker, LogStream: state.LogStream{Worker: fmt.Sprintf("worker/%v", f.Worker), Stream: f.Stream}}
+			s = &logStream{worker: f.Worker, LogStream: state.LogStream{Worker: fmt.Sprintf("worker/%v", f.Worker), Stream: f.Stream, Node: node}}
 			at[k] = s
 			l.streams = append(l.streams, s)
 		}

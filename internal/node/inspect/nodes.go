@@ -9,7 +9,7 @@ import (
 )
 
 // Nodes lists the nodes that share the control plane. One that has no other than its own is the only one, whether that runs or not.
-func (n *Inspector) Nodes(ctx context.Context, q state.Query) (page state.Page[state.Node], err error) {
+func (n *Inspector) Nodes(ctx context.Context, q state.Query) (page state.List[state.Node], err error) {
 	if q, err = state.Check[state.Node](q); err != nil {
 		return page, err
 	}
@@ -27,9 +27,12 @@ func (n *Inspector) Nodes(ctx context.Context, q state.Query) (page state.Page[s
 func nodeRow(r gcs.NodeRecord) state.Node {
 	row := state.Node{
 		ID: r.Home.String(), Name: r.Name, State: state.NodeAlive, Address: r.Address, PID: r.PID, Version: r.Version, Epoch: r.Epoch,
-		Started: r.Started, Heard: int64(r.Heard), Resources: r.Resources,
+		Started: r.Started, Heard: int64(r.Heard), Resources: r.Resources, Labels: r.Labels,
 	}
-	if r.Silent {
+	switch {
+	case r.Dead:
+		row.State = state.NodeDead
+	case r.Silent:
 		row.State = state.NodeSilent
 	}
 	return row

@@ -15,7 +15,7 @@ import (
 )
 
 // Objects lists objects by id.
-func (n *Inspector) Objects(ctx context.Context, q state.Query) (page state.Page[state.Object], err error) {
+func (n *Inspector) Objects(ctx context.Context, q state.Query) (page state.List[state.Object], err error) {
 	var after *owner.ObjectView
 	if q.Cursor != "" {
 		id, err := ids.ParseObject(q.Cursor)
@@ -24,15 +24,21 @@ func (n *Inspector) Objects(ctx context.Context, q state.Query) (page state.Page
 		}
 		after = &owner.ObjectView{ID: id}
 	}
-	page, err = n.objects(ctx, q, after, byID)
-	if page.Truncated {
-		page.Next = page.Rows[len(page.Rows)-1].ID
+	p, err := n.objects(ctx, q, after, byID)
+	if err != nil {
+		return page, err
 	}
-	return page, err
+	return state.NewList(p, func(i int) string { return p.Rows[i].ID }), nil
+}
+
+// MemoryList is a state.Memory as the node makes it that has the objects.
+type MemoryList struct {
+	state.Memory
+	Objects state.List[state.Object]
 }
 
 // Memory lists objects by size, the largest first, and says how full the store is.
-func (n *Inspector) Memory(ctx context.Context, q state.Query) (m state.Memory, err error) {
+func (n *Inspector) Memory(ctx context.Context, q state.Query) (m MemoryList, err error) {
 	var after *owner.ObjectView
 	if q.Cursor != "" {
 		after = new(owner.ObjectView)
@@ -44,13 +50,12 @@ func (n *Inspector) Memory(ctx context.Context, q state.Query) (m state.Memory, 
 			return m, errs.New(errs.CodeInvalid, "cursor %q: want the \"next\" of the page before", q.Cursor)
 		}
 	}
-	if m.Objects, err = n.objects(ctx, q, after, bySize); err != nil {
+	p, err := n.objects(ctx, q, after, bySize)
+	if err != nil {
 		return m, err
 	}
-	if p := &m.Objects; p.Truncated {
-		last := p.Rows[len(p.Rows)-1]
-		p.Next = fmt.Sprintf("%d/%s", last.Size, last.ID)
-	}
+	m.Objects = state.NewList(p, func(i int) string { return fmt.Sprintf("%d/%s", p.Rows[i].Size, p.Rows[i].ID) })
+	m.Memory.Objects = m.Objects.Page
 	snap := n.Snapshot(ctx)
 	m.Store, m.Inline = snap.Store, snap.InlineBytes
 	return m, nil
@@ -78,7 +83,7 @@ func (n *Inspector) objects(ctx context.Context, q state.Query, after *owner.Obj
 			}, func(p *rowsOf[owner.ObjectView]) {
 				for i := range p.rows {
 					if len(q.Filters) > 0 {
-						if row := objectRow(&p.rows[i]); !state.Pass(&row, q.Filters) {
+						if row := n.objectRow(&p.rows[i]); !state.Pass(&row, q.Filters) {
 							continue
 						}
 					}
@@ -92,15 +97,15 @@ func (n *Inspector) objects(ctx context.Context, q state.Query, after *owner.Obj
 	views, total, more := pager.Rows()
 	page = state.Page[state.Object]{Total: total, Truncated: more, Rows: make([]state.Object, len(views))}
 	for i := range views {
-		page.Rows[i] = objectRow(&views[i])
+		page.Rows[i] = n.objectRow(&views[i])
 	}
 	return page, n.whereabouts(ctx, views, page.Rows)
 }
 
-func objectRow(v *owner.ObjectView) state.Object {
+func (n *Inspector) objectRow(v *owner.ObjectView) state.Object {
 	r := state.Object{
 		ID: v.ID.String(), Type: owner.KindOf(v), State: v.State.String(), Where: "nowhere", Size: v.Size, Job: v.ID.Job().String(),
-		Holders: v.Holders, Tasks: v.Tasks, Within: v.Within,
+		Holders: v.Holders, Tasks: v.Tasks, Within: v.Within, Node: n.node.Listed(),
 	}
 	if v.State == object.Inline {
 		r.Where = "message"
@@ -111,11 +116,17 @@ func objectRow(v *owner.ObjectView) state.Object {
 	if s := v.Task.Spec; s != nil {
 		r.Callsite = s.Callsite
 	}
+	if len(v.On) > 0 {
+		r.Where = "on node " + n.node.NameOf(v.On[0])
+	}
 	if v.Err != nil {
 		r.Error = v.Err.Error()
 	}
 	return r
 }
+
+// storeElsewhere is what a store says of an object of which other nodes have the bytes. The owner knows which.
+const storeElsewhere = "elsewhere"
 
 const storePart = 256 // objects that the store is asked of in one go
 
@@ -142,7 +153,9 @@ func (n *Inspector) whereabouts(ctx context.Context, views []owner.ObjectView, r
 		}
 		for k, i := range some {
 			if in := infos[k]; in.State != "" {
-				rows[i].Where, rows[i].Pins = in.State, int(in.Pins)
+				if rows[i].Pins = int(in.Pins); in.State != storeElsewhere || len(views[i].On) == 0 {
+					rows[i].Where = in.State
+				}
 				if rows[i].Size == 0 {
 					rows[i].Size = in.Size
 				}

@@ -86,7 +86,7 @@ func (g *gather) job(ow *Owner) {
 		alive, calls  map[string]int // by class
 	}
 	classes := g.n.node.Parts().Classes
-	j := state.Job{ID: ow.Job.String(), Namespace: g.n.node.Namespace(ow.Job)}
+	j := state.Job{ID: ow.Job.String(), Namespace: g.n.node.Namespace(ow.Job), Node: g.n.node.Listed()}
 	for _, s := range g.n.node.Clients() {
 		if s.Job == ow.Job && s.Role == wire.RoleDriver {
 			j.PID = int(s.PID)

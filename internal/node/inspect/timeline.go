@@ -2,16 +2,11 @@ package inspect
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
-	"fmt"
-	"os"
 	"time"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 	"mobula/internal/state"
-	"mobula/raylet"
 	"mobula/telemetry/timeline"
 )
 
@@ -27,18 +22,21 @@ type document struct {
 	used time.Time
 }
 
-// Timeline draws what the node remembers. The document may be larger than a message: it is made
-// once, and read in parts by its token.
-func (n *Inspector) Timeline(ctx context.Context, r state.TimelineRequest) (state.TimelinePart, error) {
-	if r.Token == "" {
-		body, err := n.drawTimeline(ctx, r)
-		if err != nil {
-			return state.TimelinePart{}, err
-		}
-		if r.Token, err = n.keepDocument(body); err != nil {
-			return state.TimelinePart{}, err
-		}
+// Timeline draws what nodes have recorded. The document may be larger than a message: it is made once, and read in parts (TimelineRest).
+func (n *Inspector) Timeline(recorded []timeline.Node, processes Processes) (state.TimelinePart, error) {
+	var b bytes.Buffer
+	if err := timeline.Write(&b, timeline.Input{Nodes: recorded, Processes: processes}); err != nil {
+		return state.TimelinePart{}, err
 	}
+	token, err := n.keepDocument(b.Bytes())
+	if err != nil {
+		return state.TimelinePart{}, err
+	}
+	return n.TimelineRest(state.TimelineRequest{Token: token})
+}
+
+// TimelineRest gives the part of a document that a request names by its token.
+func (n *Inspector) TimelineRest(r state.TimelineRequest) (state.TimelinePart, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	d := n.documents[r.Token]
@@ -56,50 +54,6 @@ func (n *Inspector) Timeline(ctx context.Context, r state.TimelineRequest) (stat
 		delete(n.documents, r.Token)
 	}
 	return out, nil
-}
-
-func (n *Inspector) drawTimeline(ctx context.Context, r state.TimelineRequest) ([]byte, error) {
-	rec := n.node.Parts().Events
-	if !rec.Recording() {
-		return nil, errs.New(errs.CodeInvalid, "node %s records no task events (events.ring is 0)", n.Name)
-	}
-	in := timeline.Input{Node: n.Name, PID: os.Getpid(), Dropped: rec.Stats().Dropped, Processes: n.processes(ctx)}
-	parts, _, lost := rec.Since(0)
-	in.Lost = lost
-	for _, p := range parts {
-		for i := range p {
-			if e := &p[i]; e.At >= r.Since && (r.Job == "" || e.Task.Job().String() == r.Job) {
-				in.Events = append(in.Events, *e)
-			}
-		}
-	}
-	var b bytes.Buffer
-	err := timeline.Write(&b, in)
-	return b.Bytes(), err
-}
-
-// processes names the workers that there are; of those that are gone only the number is known.
-func (n *Inspector) processes(ctx context.Context) map[ids.ClientID]timeline.Process {
-	out := make(map[ids.ClientID]timeline.Process)
-	for _, s := range n.node.Clients() {
-		name := fmt.Sprintf("worker %v of job %v", s.ID, s.Job)
-		if s.Local {
-			name = fmt.Sprintf("embedded slots %v of job %v", s.ID, s.Job)
-		}
-		out[s.ID] = timeline.Process{PID: int(s.PID), Name: name}
-	}
-	infos, err := inRaylet(ctx, n, (*raylet.Core).Workers)
-	if err != nil {
-		return out // the names say less
-	}
-	for _, w := range infos {
-		name := fmt.Sprintf("%s %v of job %v", w.Slot, w.Worker, w.Job)
-		if w.Func != "" {
-			name += " for " + w.Func
-		}
-		out[w.Client] = timeline.Process{PID: int(w.PID), Name: name}
-	}
-	return out
 }
 
 // keepDocument keeps a document for its reader, for a while.

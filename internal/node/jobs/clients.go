@@ -101,15 +101,22 @@ func (c *Core) gone(m Gone) {
 	delete(c.clients, m.Client)
 	j := c.jobs[cl.Job]
 	if cl.Role == wire.RoleDriver && j != nil {
-		c.emit(ForgetDriver{cl.Job})
+		c.left(cl.Job, j)
 	}
 	c.emit(TellGone{m.Client, cl.Knows, m.Err})
 	if cl.Role == wire.RoleWorker && cl.Apart {
 		c.emit(WorkerGone{m.Client})
 	}
-	if j != nil {
-		c.nextReturn(j)
+}
+
+// left ends a job for its driver. One whose connection broke does not come back to what is left of it: all that it waits for has been given up.
+func (c *Core) left(id ids.JobID, j *job) {
+	j.left = true
+	c.emit(ForgetDriver{id})
+	for _, m := range j.back {
+		c.answer(m.Ask, c.errOver(id))
 	}
+	j.back = nil
 }
 
 // unread lets the store have what a session had pinned, unless a later session of its client has it.

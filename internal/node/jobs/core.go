@@ -48,8 +48,10 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 		c.alone(ev.Job)
 	case Start:
 		c.start(ev)
+	case Hosted:
+		c.hosted(ev)
 	case Over:
-		c.over(ev.Job)
+		c.over(ev)
 	case Return:
 		c.returns(ev)
 	case Withdrawn:
@@ -91,7 +93,7 @@ func (c *Core) answer(a Ask, err *errs.Error) {
 // rebuild takes over what the shell has, and goes on with what is unanswered.
 func (c *Core) rebuild(r Rebuild) {
 	for _, j := range r.Jobs {
-		c.jobs[j.ID] = &job{waits: j.Waits, alone: j.Alone, orphan: j.Orphan, here: j.Here, started: j.Started}
+		c.jobs[j.ID] = &job{waits: j.Waits, alone: j.Alone, orphan: j.Orphan, left: j.Left, here: j.Here, away: j.Away, started: j.Started}
 	}
 	for _, cl := range r.Clients {
 		cl.Knows = slices.Clone(cl.Knows)

@@ -3,6 +3,7 @@ package jobs
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,7 +102,7 @@ func TestAJobIsOver(t *testing.T) {
 	s := running(t)
 	s.want(Guest{Ask: 6, Client: hand, Job: other}, Introduce{other, joined(hand, wire.RoleWorker, true)}, Answer{Ask: 6})
 	s.step(Cut{mine, errs.New(errs.CodeProtocol, "frame 7 says nothing")})
-	got := s.step(Over{mine})
+	got := s.step(Over{Job: mine})
 	told, ok := got[1].(TellOver)
 	if !ok || told.Client != boss || !errors.Is(told.Err, errs.ErrOwnerDied) || !strings.Contains(told.Err.Error(), "had cut its driver off: protocol violation: frame 7") {
 		t.Errorf("the driver is told %+v", got[1])
@@ -113,7 +114,8 @@ func TestAJobIsOver(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	s.want(Over{mine})
+	want[len(want)-1] = CleanUp{Job: mine}
+	s.want(Over{Job: mine}, want...) // a core before this one may have removed it, and no more
 	if out := s.step(Missed{boss, mine}); len(out) != 1 || !strings.Contains(out[0].(TellOver).Err.Error(), "frame 7") {
 		t.Errorf("who sends it something is told %+v", out)
 	}
@@ -128,26 +130,38 @@ func TestAJobIsOver(t *testing.T) {
 func TestWhatADriverOfThisProcessMapsStays(t *testing.T) {
 	s := begin(t)
 	s.step(Began{Job: mine, Here: true})
-	got := s.step(Over{mine})
+	got := s.step(Over{Job: mine})
 	if last := got[len(got)-1]; last != (CleanUp{Job: mine}) {
 		t.Errorf("it ends with %+v", last)
 	}
 }
 
-// A driver whose connection broke is let back once its session before is over: what that session has to say comes first, and its pins are the new one's.
-func TestADriverComesBack(t *testing.T) {
+// A driver whose connection broke, while its node lived, finds that its job has ended with it: when the end of that connection is known, and ever after.
+func TestADriverThatWasCutOffDoesNotComeBack(t *testing.T) {
 	s := running(t)
-	again := errAgain()
-	back := Return{Ask: 10, Job: mine, Client: boss, Nth: 1, Proved: true}
-	got := s.step(back)
+	got := s.step(Return{Ask: 10, Job: mine, Client: boss, Nth: 1, Proved: true})
 	if len(got) != 1 || got[0].(Dismiss).Client != boss || !errors.Is(got[0].(Dismiss).Err, errs.ErrShutdown) {
 		t.Fatalf("its session before: %+v", got)
 	}
-	s.want(Gone{Client: boss, Err: again}, ForgetDriver{mine}, TellGone{boss, []ids.JobID{mine}, again}, Answer{Ask: 10})
-	s.want(Join{Ask: 11, Client: driver(1)}, LetIn{Ask: 11, Client: boss, Job: mine}, Introduce{mine, joined(boss, wire.RoleDriver, false)}, Answer{Ask: 11})
-	s.want(Gone{Client: boss, Nth: 0}) // nobody's any more
+	got = s.step(Gone{Client: boss, Err: errAgain()})
+	a, ok := got[1].(Answer)
+	if len(got) != 3 || got[0] != (ForgetDriver{mine}) || !ok || a.Ask != 10 || !errors.Is(a.Err, errs.ErrOwnerDied) || got[2].(TellGone).Client != boss {
+		t.Fatalf("that session is over: %+v", got)
+	}
+	s.refused(Return{Ask: 11, Job: mine, Client: boss, Nth: 2, Proved: true}, errs.ErrOwnerDied, "its driver was gone")
+	s = begin(t)
+	s.step(Rebuild{Jobs: []Job{{ID: mine, Left: true}}})
+	s.refused(Return{Ask: 11, Job: mine, Client: boss, Nth: 2, Proved: true}, errs.ErrOwnerDied, "its driver was gone")
+}
+
+// What is said of a session that nobody has any more is not said of the one that has followed.
+func TestTheEndOfAnEarlierSession(t *testing.T) {
+	s := restored(t)
+	s.step(Return{Ask: 10, Job: mine, Client: boss, Nth: 1, Proved: true})
+	s.step(Join{Ask: 11, Client: driver(1)})
+	s.want(Gone{Client: boss, Nth: 0})
 	s.want(Unread{Client: boss, Nth: 0})
-	s.want(Gone{Client: boss, Nth: 1, Err: again}, ForgetDriver{mine}, TellGone{boss, []ids.JobID{mine}, again})
+	s.want(Gone{Client: boss, Nth: 1}, ForgetDriver{mine}, TellGone{Client: boss, Jobs: []ids.JobID{mine}})
 	s.want(Unread{Client: boss, Nth: 1}, ToStore{objectstore.ClientGone{Client: boss}})
 }
 
@@ -158,44 +172,32 @@ func TestOnlyTheDriverComesBack(t *testing.T) {
 	s.want(Gone{Client: boss}, ForgetDriver{mine}, TellGone{Client: boss, Jobs: []ids.JobID{mine}})
 }
 
-// Returns of one driver take turns: each is let in when the session of the one before is over, whichever has the higher number.
+// Returns of one driver take turns: each is let in when the one before has come to nothing, whichever has the higher number.
 func TestReturnsTakeTurns(t *testing.T) {
-	s := running(t)
-	dismissed := func(got []Effect) {
-		t.Helper()
-		if d, ok := got[len(got)-1].(Dismiss); !ok || d.Client != boss {
-			t.Fatalf("the session before: %+v", got)
-		}
-	}
-	s.step(Gone{Client: boss})
+	s := restored(t)
 	s.want(Return{Ask: 10, Job: mine, Client: boss, Nth: 2, Proved: true}, Answer{Ask: 10})
 	s.want(Return{Ask: 11, Job: mine, Client: boss, Nth: 1, Proved: true})
 	s.want(Return{Ask: 12, Job: mine, Client: boss, Nth: 3, Proved: true})
 	s.want(Return{Ask: 12, Job: mine, Client: boss, Nth: 3, Proved: true})
-	dismissed(s.step(Join{Ask: 13, Client: driver(2)}))
-	s.want(Gone{Client: boss, Nth: 2}, ForgetDriver{mine}, TellGone{Client: boss, Jobs: []ids.JobID{mine}}, Answer{Ask: 11})
-	dismissed(s.step(Join{Ask: 14, Client: driver(1)}))
-	s.want(Unread{Client: boss, Nth: 2}) // the pins are the session's that is there
-	s.want(Gone{Client: boss, Nth: 1}, ForgetDriver{mine}, TellGone{Client: boss, Jobs: []ids.JobID{mine}}, Answer{Ask: 12})
+	s.want(Withdrawn{Job: mine, Nth: 2}, Answer{Ask: 11})
+	s.want(Withdrawn{Job: mine, Nth: 1}, Answer{Ask: 12})
 	s.want(Withdrawn{Job: mine, Nth: 1})
-	s.want(Withdrawn{Job: mine, Nth: 3})
-	s.want(Return{Ask: 15, Job: mine, Client: boss, Nth: 4, Proved: true}, Answer{Ask: 15})
-	s.refused(Join{Ask: 16, Client: driver(3)}, errs.ErrShutdown, "connected again")
+	s.step(Join{Ask: 13, Client: driver(3)})
+	s.refused(Join{Ask: 14, Client: driver(2)}, errs.ErrShutdown, "connected again")
 }
 
 // A driver that waits to be let back to a job that ends meanwhile is told so.
 func TestAJobEndsWhileItsDriverComesBack(t *testing.T) {
 	s := running(t)
 	s.step(Return{Ask: 10, Job: mine, Client: boss, Nth: 1, Proved: true})
-	got := s.step(Over{mine})
+	got := s.step(Over{Job: mine})
 	a, ok := got[len(got)-2].(Answer)
 	if !ok || a.Ask != 10 || !errors.Is(a.Err, errs.ErrOwnerDied) {
 		t.Errorf("it is told %+v", got)
 	}
-	s = running(t)
-	s.step(Gone{Client: boss})
+	s = restored(t)
 	s.want(Return{Ask: 11, Job: mine, Client: boss, Nth: 1, Proved: true}, Answer{Ask: 11})
-	s.step(Over{mine})
+	s.step(Over{Job: mine})
 	s.refused(Join{Ask: 12, Client: driver(1)}, errs.ErrOwnerDied, "job 1 has ended")
 }
 
@@ -214,7 +216,7 @@ func TestARestoredJobGoesOnWithItsDriver(t *testing.T) {
 	s.want(Join{Ask: 5, Client: driver(1)}, LetIn{5, boss, mine}, Introduce{mine, joined(boss, wire.RoleDriver, false)}, Resume{Job: mine}, Answer{Ask: 5})
 	s.want(Alone{mine}) // which it is not
 	s.step(Gone{Client: boss, Nth: 1})
-	s.want(Return{Ask: 6, Job: mine, Client: boss, Nth: 2, Proved: true}, Answer{Ask: 6}) // it may come back, as any driver
+	s.refused(Return{Ask: 6, Job: mine, Client: boss, Nth: 2, Proved: true}, errs.ErrOwnerDied, "its driver was gone") // as any driver
 }
 
 // One whose driver does not come goes on without, for good.
@@ -250,9 +252,11 @@ func TestWhatTheStoreFoundWaitsForItsOwner(t *testing.T) {
 	}
 	s.want(Restored{Ask: 1, Job: mine}, ToDirectory{directory.JobBegan{Job: mine}}, Own{mine, owner.FromStore{Msg: found(mine)}}, Answer{Ask: 1})
 	s.want(Found{found(mine)}, ToOwner{mine, owner.FromStore{Msg: found(mine)}})
-	s.want(AllRestored{Ask: 2, Names: true}, Settled{}, ToDirectory{directory.Reconcile{}},
-		ToStore{objectstore.DropJob{Job: 3}}, ToStore{objectstore.DropJob{Job: 4}}, Answer{Ask: 2})
-	s.want(Found{found(5)}) // it is over, and the store has been told
+	s.want(AllRestored{Ask: 2, Names: true}, ToDirectory{directory.Reconcile{}},
+		ToStore{objectstore.DropJob{Job: 3}}, ToStore{objectstore.DropJob{Job: 4}}, Settled{}, Answer{Ask: 2})
+	s.want(Found{objectstore.Inventory{Job: 5}})
+	s.want(Found{found(5)}, ToStore{objectstore.DropJob{Job: 5}}) // the store was told, and lost before it had dropped all
+	s.want(Found{objectstore.Inventory{Job: 5, Asked: true, Left: []objectstore.Left{{}}}}, ToStore{objectstore.DropJob{Job: 5}})
 	s.want(AllRestored{}, Settled{})
 }
 
@@ -279,7 +283,7 @@ func TestAWorkerArrives(t *testing.T) {
 func TestAWorkerOfAJobThatIsOver(t *testing.T) {
 	s := running(t)
 	s.step(Arrived{Ask: 10, Client: 7})
-	s.step(Over{mine})
+	s.step(Over{Job: mine})
 	s.want(Admit{Ask: 11, Client: 7, Job: mine}, LetIn{10, 7, mine}, Answer{Ask: 10}, Answer{Ask: 11})
 	s.want(Gone{Client: 7}, TellGone{Client: 7}, WorkerGone{7})
 }
@@ -307,7 +311,31 @@ func TestRebuild(t *testing.T) {
 	}
 	s.want(Start{7, pool.JobStarted{Job: mine}}, Answer{Ask: 7})
 	s.want(Unread{Client: boss, Nth: 1}) // its pins are the later session's
-	s.want(Gone{Client: boss, Nth: 2}, ForgetDriver{mine}, TellGone{Client: boss, Jobs: []ids.JobID{mine}}, Answer{Ask: 4})
+	s.want(Gone{Client: boss, Nth: 2}, ForgetDriver{mine}, Answer{4, s.c.errOver(mine)}, TellGone{Client: boss, Jobs: []ids.JobID{mine}})
 	s.want(Admit{Ask: 8, Client: hand, Job: mine}, LetIn{6, hand, mine}, Introduce{mine, joined(hand, wire.RoleWorker, false)}, Answer{Ask: 6}, Answer{Ask: 8})
-	s.want(AllRestored{Ask: 9}, Settled{}, ToStore{objectstore.DropJob{Job: 9}}, Answer{Ask: 9})
+	s.want(AllRestored{Ask: 9}, ToStore{objectstore.DropJob{Job: 9}}, Settled{}, Answer{Ask: 9})
+}
+
+// A job of another node has no owner here, and nobody but its workers is told when it is over.
+func TestAJobOfAnotherNode(t *testing.T) {
+	const away = ids.JobID(3<<36 | 1)
+	c := New("n")
+	step := func(ev Event) []Effect { return slices.Clone(c.Step(0, ev)) }
+	step(Began{Job: 1})
+	start, opened := pool.JobStarted{Job: away}, ToStore{objectstore.JobOpened{Job: away}}
+	if fx := step(Hosted{Ask: 1, JobStarted: start}); !reflect.DeepEqual(fx, []Effect{opened, StartJob{Ask: 1, JobStarted: start}}) {
+		t.Fatalf("it began with %+v", fx)
+	}
+	if fx := step(Hosted{Ask: 2, JobStarted: start}); !reflect.DeepEqual(fx, []Effect{opened, Answer{Ask: 2}}) { // a core before may have told neither
+		t.Fatalf("it began again with %+v", fx)
+	}
+	for _, e := range step(Over{Job: 1}) {
+		if o, ok := e.(ToOwner); ok {
+			t.Errorf("the owner of job %v is told, which is on another node", o.Job)
+		}
+	}
+	want := []Effect{Remove{away}, ToRaylet{pool.JobEnded{Job: away}}, EndProcesses{away}, ToStore{objectstore.DropJob{Job: away}}, CleanUp{Job: away, Unmap: true}}
+	if fx := step(Over{Job: away, Away: true}); !reflect.DeepEqual(fx, want) {
+		t.Errorf("it ended with %+v, want %+v", fx, want)
+	}
 }

@@ -48,7 +48,7 @@ type TellGone struct {
 // WorkerGone tells the raylet and the memory monitor that a worker's process is not to be reached any more.
 type WorkerGone struct{ Client ids.ClientID }
 
-// ForgetDriver notes on disk that a job's driver will not come back: the node's next life does not wait for it.
+// ForgetDriver notes that a job's driver will not come back: for the next core, and on disk, since the node's next life does not wait for it.
 type ForgetDriver struct{ Job ids.JobID }
 
 // Dismiss ends a client's session, since the client has begun another.

@@ -42,8 +42,18 @@ type Start struct {
 	pool.JobStarted
 }
 
-// Over is the last word of a job's owner: nothing of the job is left.
-type Over struct{ Job ids.JobID }
+// Hosted says that a job of another node runs here too, and has the raylet told of it. Its owner is there: Over ends it here.
+type Hosted struct {
+	Ask Ask
+	pool.JobStarted
+}
+
+// Over is the last word of a job's owner: nothing of the job is left. Or the home of a job whose owner is away has ended it here.
+type Over struct {
+	Job     ids.JobID
+	Away    bool
+	Opening uint64 // pool.JobStarted's
+}
 
 // Found is what the store has of a job whose owner was not there when it looked.
 type Found struct{ objectstore.Inventory }
@@ -152,7 +162,9 @@ type Job struct {
 	Waits   bool // its owner waits for the driver
 	Alone   bool // see Alone
 	Orphan  bool // it went on without its driver
+	Left    bool // ForgetDriver was carried out
 	Here    bool // see Began
+	Away    bool // see Hosted
 	Started bool // the raylet was told
 }
 
@@ -161,6 +173,7 @@ func (Restored) jobsEvent()    {}
 func (AllRestored) jobsEvent() {}
 func (Alone) jobsEvent()       {}
 func (Start) jobsEvent()       {}
+func (Hosted) jobsEvent()      {}
 func (Over) jobsEvent()        {}
 func (Found) jobsEvent()       {}
 func (Return) jobsEvent()      {}
@@ -187,6 +200,8 @@ func AskOf(ev Event) Ask {
 	case AllRestored:
 		return ev.Ask
 	case Start:
+		return ev.Ask
+	case Hosted:
 		return ev.Ask
 	case Return:
 		return ev.Ask

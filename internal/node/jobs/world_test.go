@@ -246,7 +246,7 @@ func (w *world) act(what int) {
 		w.ask(func(a Ask) Event { return Began{Ask: a, Job: id} })
 		w.join(Client{ID: cl, Role: wire.RoleDriver, Job: id, Apart: true})
 	case what == 1 && !w.jobs[job].over:
-		w.step(Over{job})
+		w.step(Over{Job: job})
 	case what == 2:
 		w.last.nth++
 		w.ask(func(a Ask) Event {

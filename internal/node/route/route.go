@@ -31,6 +31,8 @@ func Of(own ids.JobID, from Asker, m wire.Msg) (to Place, job ids.JobID) {
 		return Owner, own
 	case *wire.Done:
 		return Owner, m.Task.Job()
+	case *wire.Encoded:
+		return Owner, m.Job
 	case *wire.StreamItem:
 		return Owner, m.Task.Job()
 	case *wire.Blocked:

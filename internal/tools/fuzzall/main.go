@@ -37,8 +37,10 @@ func run(each time.Duration) error {
 			if ctx.Err() != nil {
 				return nil // another has failed
 			}
-			out, err := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-parallel", "1", t.pkg).CombinedOutput()
-			fmt.Printf("%s %s\n%s", t.pkg, t.name, out)
+			out, err := t.fuzz(each)
+			if err != nil && endedLate(out) {
+				_, err = t.fuzz(each)
+			}
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", t.pkg, t.name, err)
 			}
@@ -46,6 +48,18 @@ func run(each time.Duration) error {
 		})
 	}
 	return g.Wait()
+}
+
+func (t target) fuzz(each time.Duration) (string, error) {
+	out, err := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-parallel", "1", t.pkg).CombinedOutput()
+	fmt.Printf("%s %s\n%s", t.pkg, t.name, out)
+	return string(out), err
+}
+
+// endedLate tells whether a run failed since its time was over, and for nothing else. Before Go 1.27 a loaded machine takes the end of -fuzztime for a failure
+// now and then (https://go.dev/issue/75804); an input that fails is always written to a file.
+func endedLate(out string) bool {
+	return strings.Contains(out, "\n    context deadline exceeded\nFAIL\n") && !strings.Contains(out, "Failing input written") && !strings.Contains(out, "panic")
 }
 
 // find lists the module's fuzz targets.

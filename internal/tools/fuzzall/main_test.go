@@ -14,3 +14,17 @@ func TestTargets(t *testing.T) {
 		t.Errorf("targets where there are none: %v", got)
 	}
 }
+
+func TestAnEndThatCameLateIsNoFailure(t *testing.T) {
+	const late = "fuzz: elapsed: 3s, execs: 9 (0/sec)\n--- FAIL: FuzzDecode (3.20s)\n    context deadline exceeded\nFAIL\nexit status 1\n"
+	for out, want := range map[string]bool{
+		late: true,
+		"--- FAIL: FuzzDecode (0.20s)\n    --- FAIL: FuzzDecode (0.00s)\n        context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzDecode/1\nFAIL\n": false,
+		"panic: no\n" + late:                false,
+		"FAIL mobula/wire [build failed]\n": false,
+	} {
+		if got := endedLate(out); got != want {
+			t.Errorf("%q: %v", out, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@
 //   - wire/kinds_gen.go, encode_gen.go, decode_gen.go: the kinds, and the codec but for the messages on a task's path,
 //     which are by hand (byHand in gocodec.go);
 //   - raylet/owner/record/codec_gen.go: the records of the owner's log, after raylet/owner/record/record.proto;
+//   - raylet/internode/kinds_gen.go, codec_gen.go: the messages between nodes, after raylet/internode/internode.proto;
 //   - python/mobula/_wire/messages.py: the messages as Python has them, and the table that its codec follows;
 //   - wire/pb/mobula.pb.go: what protoc-gen-go makes of the schema, against which tests hold the codec.
 //

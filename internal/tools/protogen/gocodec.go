@@ -66,12 +66,13 @@ func goType(m protoreflect.MessageDescriptor) string {
 	return "wire." + string(m.Name())
 }
 
-func kinds(f protoreflect.FileDescriptor) ([]byte, error) {
+// kinds writes the kinds of the messages that a package sends.
+func kinds(f protoreflect.FileDescriptor, pkg string) ([]byte, error) {
 	all, err := framed(f)
 	if err != nil {
 		return nil, err
 	}
-	s := goSource("wire")
+	s := goSource(pkg)
 	s.p("\n// The kinds of messages.\nconst (\n")
 	for i, m := range all {
 		s.p("Kind%s", m.Name())

@@ -59,10 +59,12 @@ func generate(root string) (map[string][]byte, error) {
 		name  string
 		write func() ([]byte, error)
 	}{
-		{"wire/kinds_gen.go", func() ([]byte, error) { return kinds(s.wire) }},
+		{"wire/kinds_gen.go", func() ([]byte, error) { return kinds(s.wire, "wire") }},
 		{"wire/encode_gen.go", func() ([]byte, error) { return encoders(s.wire, in) }},
 		{"wire/decode_gen.go", func() ([]byte, error) { return decoders(s.wire, in) }},
-		{"raylet/owner/record/codec_gen.go", func() ([]byte, error) { return records(s.log, s.wire, in) }},
+		{"raylet/owner/record/codec_gen.go", func() ([]byte, error) { return records(s.log, in) }},
+		{"raylet/internode/kinds_gen.go", func() ([]byte, error) { return kinds(s.nodes, "internode") }},
+		{"raylet/internode/codec_gen.go", func() ([]byte, error) { return betweenNodes(s.nodes, in) }},
 		{"python/mobula/_wire/messages.py", func() ([]byte, error) { return python(s.wire) }},
 		{"wire/pb/mobula.pb.go", func() ([]byte, error) { return protobuf(s.wire) }},
 	} {

@@ -20,7 +20,7 @@ func TestGeneratedCodeIsFresh(t *testing.T) {
 func edited(t *testing.T, file, old, with string) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	files := []string{"wire/mobula.proto", "raylet/owner/record/record.proto", "wire/pb/mobula.pb.go", "python/mobula/_wire/messages.py"}
+	files := []string{"wire/mobula.proto", "raylet/owner/record/record.proto", "raylet/internode/internode.proto", "wire/pb/mobula.pb.go", "python/mobula/_wire/messages.py"}
 	for _, dir := range packages {
 		names, err := filepath.Glob(filepath.Join(moduleRoot, dir, "*.go"))
 		if err != nil {
@@ -52,7 +52,7 @@ func edited(t *testing.T, file, old, with string) (root string) {
 }
 
 func TestStaleCodeIsReported(t *testing.T) {
-	root := edited(t, "wire/mobula.proto", "  bool escalate = 23;\n", "  bool escalate = 23;\n  sint32 patience = 24;\n")
+	root := edited(t, "wire/mobula.proto", "  uint32 node = 27;\n", "  uint32 node = 27;\n  sint32 patience = 28;\n")
 	if err := run(root, true); err == nil || !strings.Contains(err.Error(), "mobula.proto:") {
 		t.Fatalf("a field that Go does not have: %v", err)
 	}
@@ -75,8 +75,9 @@ func TestStaleCodeIsReported(t *testing.T) {
 		t.Fatalf("freshly generated code is called stale: %v", err)
 	}
 	for name, want := range map[string]string{ // one field, added in two places, is everywhere
-		"wire/encode_gen.go": "e.sint(24, int64(m.Patience))", "wire/decode_gen.go": "m.Patience = c.sint32()",
-		"raylet/owner/record/codec_gen.go": "putInt(b, 25, int64(r.Patience))", "python/mobula/_wire/messages.py": `Field(24, "patience", "s")`,
+		"wire/encode_gen.go": "e.sint(28, int64(m.Patience))", "wire/decode_gen.go": "m.Patience = c.sint32()",
+		"raylet/owner/record/codec_gen.go": "protofield.PutInt(b, 29, int64(r.Patience))", "raylet/internode/codec_gen.go": "r.Patience = int32(f.Int())",
+		"python/mobula/_wire/messages.py": `Field(28, "patience", "s")`,
 	} {
 		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil || !strings.Contains(string(data), want) {
@@ -99,6 +100,11 @@ func TestErrorsNameTheLine(t *testing.T) {
 		{"wire/value.go", "\tAmount int64\n", "\tAmount int64\n\tMore int64\n", []string{"value.go:", "More", "wire.Resource", "mobula.proto"}},
 		{"raylet/owner/record/record.proto", "uint32 tries = 3;", "uint32 tried = 3;", []string{"record.proto:", "tried", "record.Retry"}},
 		{"raylet/owner/record/record.proto", "message Retry {", "message Again {", []string{"record.proto:LINE", "Again"}},
+		{"raylet/internode/internode.proto", "  message Reclaim {", "  message Recall {", []string{"internode.proto:", "Reclaim"}},
+		{"raylet/internode/internode.proto", "Sched.Resync resync = 8;", "OpenJob resync = 8;", []string{"internode.proto:", "message OpenJob has no struct"}},
+		{"raylet/internode/internode.proto", "map<string, string> labels = 6;", "map<string, uint32> labels = 6;", []string{"internode.proto:LINE", "labels"}},
+		{"raylet/internode/internode.proto", "    Ask ask = 8;\n", "", []string{"msg.go:", "Ask", "sched.Held", "internode.proto"}},
+		{"objectstore/msg.go", "type Unsealed struct {\n", "type Unsealed struct {\n\tMore bool\n", []string{"msg.go:", "More", "objectstore.Unsealed", "internode.proto"}},
 	} {
 		root := edited(t, c.file, c.old, c.with)
 		data, err := os.ReadFile(filepath.Join(moduleRoot, c.file))

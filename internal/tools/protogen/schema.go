@@ -16,25 +16,26 @@ import (
 )
 
 const (
-	wireSchema = "mobula.proto" // in wire
-	logSchema  = "record.proto" // in raylet/owner/record
+	wireSchema = "mobula.proto"    // in wire
+	logSchema  = "record.proto"    // in raylet/owner/record
+	nodeSchema = "internode.proto" // in raylet/internode
 )
 
 // schemas are the parsed schemas.
-type schemas struct{ wire, log protoreflect.FileDescriptor }
+type schemas struct{ wire, log, nodes protoreflect.FileDescriptor }
 
 func compile(root string) (s schemas, err error) {
 	c := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
-			ImportPaths: []string{filepath.Join(root, "wire"), filepath.Join(root, "raylet/owner/record")},
+			ImportPaths: []string{filepath.Join(root, "wire"), filepath.Join(root, "raylet/owner/record"), filepath.Join(root, "raylet/internode")},
 		}),
 		SourceInfoMode: protocompile.SourceInfoStandard, // keeps the comments, and where things stand
 	}
-	files, err := c.Compile(context.Background(), wireSchema, logSchema)
+	files, err := c.Compile(context.Background(), wireSchema, logSchema, nodeSchema)
 	if err != nil {
 		return s, fmt.Errorf("compile the schemas: %w", err)
 	}
-	return schemas{files[0], files[1]}, nil
+	return schemas{files[0], files[1], files[2]}, nil
 }
 
 // messages are those of a schema that are structs in Go, in its order.
@@ -47,13 +48,14 @@ func messages(f protoreflect.FileDescriptor) (all []protoreflect.MessageDescript
 	return all
 }
 
-// framed are the messages with a kind, in its order.
+// framed are the messages with a kind, in its order: the fields of the message that stands first.
 func framed(f protoreflect.FileDescriptor) (all []protoreflect.MessageDescriptor, err error) {
-	fields := f.Messages().ByName("Frame").Fields()
+	frame := f.Messages().Get(0)
+	fields := frame.Fields()
 	for i := range fields.Len() {
 		fd := fields.Get(i)
 		if int(fd.Number()) != i+1 || !fd.IsList() || fd.Message() == nil {
-			return nil, at(fd, "field %s of Frame: the kinds are messages, repeated, and numbered without a gap", fd.Name())
+			return nil, at(fd, "field %s of %s: the kinds are messages, repeated, and numbered without a gap", fd.Name(), frame.Name())
 		}
 		all = append(all, fd.Message())
 	}

@@ -16,7 +16,7 @@ import (
 // goTypes are the types of the packages that messages are made of, by qualified name: "wire.Hello".
 type goTypes struct {
 	structs map[string][]goField
-	named   map[string]string // of numbers: what they are made of
+	named   map[string]string // of numbers and lists: what they are made of
 }
 
 type goField struct {
@@ -25,8 +25,11 @@ type goField struct {
 	line      string // where it stands
 }
 
-// packages have the structs and the named numbers.
-var packages = []string{"wire", "internal/errs", "internal/ids", "raylet/owner/record", "raylet/owner/task", "raylet/owner/actor"}
+// packages have the structs and the named numbers and lists.
+var packages = []string{
+	"wire", "internal/errs", "internal/ids", "raylet/owner/record", "raylet/owner/task", "raylet/owner/actor",
+	"raylet/internode", "raylet/cluster", "raylet/sched", "objectstore",
+}
 
 func readStructs(root string) (*goTypes, error) {
 	t := &goTypes{structs: make(map[string][]goField), named: make(map[string]string)}
@@ -65,6 +68,8 @@ func (t *goTypes) read(path string) error {
 			switch x := spec.Type.(type) {
 			case *ast.Ident:
 				t.named[name] = x.Name
+			case *ast.ArrayType:
+				t.named[name] = qualify(pkg, x)
 			case *ast.StructType:
 				t.structs[name] = []goField{}
 				for _, fl := range x.Fields.List {
@@ -116,9 +121,10 @@ func (t *goTypes) number(typ string) string {
 // A column is a field of the table: one of the schema, and where it lies in Go.
 type column struct {
 	protoreflect.FieldDescriptor
-	path string // from the message's struct: "Spec.ID"
-	typ  string // of what lies there, qualified
-	in   string // the type of the struct right around it
+	path   string // from the message's struct: "Spec.ID"
+	typ    string // of what lies there, qualified
+	in     string // the type of the struct right around it
+	choice bool   // what lies there is an interface, of which this message is one
 }
 
 // num is the field's number.
@@ -133,13 +139,21 @@ func (t *goTypes) columns(m protoreflect.MessageDescriptor, typ string, all bool
 	var out []column
 	bound := make(map[string]bool)
 	for i := range m.Fields().Len() {
-		fd := m.Fields().Get(i)
-		path, of, in := t.find(typ, string(fd.Name()))
-		if path == "" {
-			return nil, at(fd, "field %s of message %s has no field in the Go struct %s", fd.Name(), m.Name(), typ)
+		c := column{FieldDescriptor: m.Fields().Get(i)}
+		if of := c.ContainingOneof(); of != nil {
+			c.path, _, c.in = t.find(typ, string(of.Name()))
+			c.choice = c.path != ""
 		}
-		bound[path] = true
-		out = append(out, column{fd, path, of, in})
+		if c.choice {
+			c.typ = choiceType(c.Message())
+		} else if c.path, c.typ, c.in = t.find(typ, string(c.Name())); c.path == "" {
+			return nil, at(c.FieldDescriptor, "field %s of message %s has no field in the Go struct %s", c.Name(), m.Name(), typ)
+		}
+		if of := t.named[c.typ]; strings.HasPrefix(of, "[]") {
+			c.typ = of
+		}
+		bound[c.path] = true
+		out = append(out, c)
 	}
 	if all {
 		for _, f := range t.structs[typ] {
@@ -149,6 +163,11 @@ func (t *goTypes) columns(m protoreflect.MessageDescriptor, typ string, all bool
 		}
 	}
 	return out, nil
+}
+
+// choiceType is the struct of a message that is one of several in a field: the message around it has the name of its package.
+func choiceType(m protoreflect.MessageDescriptor) string {
+	return strings.ToLower(string(m.Parent().Name())) + "." + string(m.Name())
 }
 
 // find gives the path to the field that a schema calls name, its type, and the struct right around it. Of a field

@@ -196,11 +196,11 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
         NameTakenError if another actor has the name.
         """
         c = _runtime.client()
-        sha = self._target.publish(c.welcome.job_dir)
+        sha = self._target.publish(c)
         concurrency = 1000 if _functions.is_async(self._target.target) else 1
         o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
         if o.actor_name:
-            self._target.publish_methods(c.welcome.job_dir, self._methods)
+            self._target.publish_methods(c, self._methods)
         made, most = create(c, o, args, kwargs, _options.timeout(self._options))
         return ActorHandle(made, self._target.name, sha, self._methods, most)
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, Sequence, Union
 
 from .. import _runtime, _value
-from .._refs import ObjectRef, bound
+from .._refs import ObjectRef
 from ..exceptions import InvalidError, NotEncodableError
 
 
@@ -33,10 +33,6 @@ class Buffer:
         tc = _runtime.context(c)
         self._id, self._attempt, self._meta, self._size = tc.next_put(), tc.attempt, meta, math.prod(shape) * kind.itemsize
         extent = c.putter.allocate(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
-        self._made = extent is None  # an earlier attempt of this task has made the object: what this one writes is dropped
-        if extent is None:
-            self.array = np.empty(shape, kind)
-            return
         self._done, self._mapping = False, None
         assert c.segment is not None
         self._mapping = c.segment.map_writable(extent)  # if it raises, __del__ gives the memory back
@@ -45,8 +41,6 @@ class Buffer:
     def put(self) -> ObjectRef[Any]:
         """Makes the written array an object and returns its reference. InvalidError after put or abort."""
         c = self._client
-        if self._made:
-            return bound(c, self._id)
         if self._done:
             raise InvalidError("Buffer.put: it was put or aborted already")
         assert self._mapping is not None

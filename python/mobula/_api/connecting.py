@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import site
 import sys
+import sysconfig
 import threading
 from typing import Any, Mapping, Optional, Sequence, Union
 
@@ -32,9 +34,11 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
 
     address: a node's socket or directory; or "auto": the node at MOBULA_ADDRESS, else the one in MOBULA_DIR, else the one that
     `mobula start` started for this user. By default MOBULA_ADDRESS. If that is not set either, init starts a node that ends with this process.
+    HOST:PORT is a cluster on other machines: init starts a node that ends with this process, joins the cluster with the token in MOBULA_TOKEN
+    (mobula token create --role driver prints one), and runs no work of others unless num_cpus says so. The cluster's nodes must reach this machine.
 
     num_cpus, num_gpus, object_store_memory (bytes), resources (amounts by name): of a node that init starts. settings: other
-    settings of that node, by the names of the flags of `mobula start`. All of these are refused together with an address.
+    settings of that node, by the names of the flags of `mobula start`. All of these are refused together with the address of a node.
 
     namespace: of actor names. ignore_reinit_error: returns the existing connection if there is one, where init otherwise raises InvalidError.
 
@@ -57,8 +61,14 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
             raise InvalidError("mobula.init() was called before: call mobula.shutdown() first, or say ignore_reinit_error=True")
         address = address or os.environ.get("MOBULA_ADDRESS") or None
         node = None
-        if address is None:
+        joins = address is not None and _node.is_network(address)
+        if joins and not os.environ.get("MOBULA_TOKEN"):
+            raise InvalidError(f"{address!r} is the host and port of a cluster: to join it, MOBULA_TOKEN must have a token, as mobula token create "
+                               "--role driver prints it; a node on this machine is named by its socket or directory, as mobula start prints them")
+        if address is None or joins:
             all_settings = dict(settings or {})
+            if joins:
+                all_settings.update(join=address, role="driver")
             if num_cpus is not None:
                 if num_cpus <= 0:
                     raise InvalidError(f"num_cpus={num_cpus}: want more than 0; leave it out for all CPUs of the machine")
@@ -105,6 +115,9 @@ def _amounts(resources: Optional[Mapping[str, float]], num_gpus: Optional[float]
     return named
 
 
+# Where packages are installed. It is asked at once: a program that becomes another user may not read the answer's file later.
+_INSTALLED = tuple(sysconfig.get_paths().values())
+
 # Modules that take long to import and start no threads, which a fork would lose.
 _PRELOAD = ("numpy", "pandas", "pyarrow", "dask", "dask.array", "dask.dataframe", "xarray", "mobula.dask")
 
@@ -113,13 +126,27 @@ def program(how: str) -> m.Program:
     """The command by which the node starts this driver's workers."""
     if how not in ("template", "fresh"):
         raise InvalidError(f"worker_processes={how!r}: want \"template\" or \"fresh\"")
-    config = {"path": [os.path.abspath(p or ".") for p in sys.path], "version": "%d.%d" % sys.version_info[:2],
+    path = [os.path.abspath(p or ".") for p in sys.path]
+    config = {"path": path, "version": "%d.%d" % sys.version_info[:2],
               "preload": [name for name in _PRELOAD if name in sys.modules], "cwd": os.getcwd()}
     module = "_template" if how == "template" else "_worker"
-    # With the driver's sys.path a worker finds this package and the program's modules, installed or not.
-    start = f"import sys,json;c=json.loads(sys.argv[1]);sys.path[:]=c['path'];from mobula.{module} import main;main(c)"
+    # With the driver's sys.path a worker finds this package and the program's modules, installed or not. On another node it finds copies of
+    # the driver's own directories, by MOBULA_MODULES.
+    start = ("import os,sys,json;c=json.loads(sys.argv[1]);at=json.loads(os.environ.pop('MOBULA_MODULES','{}'));"
+             f"sys.path[:]=[at.get(p,p) for p in c['path']];from mobula.{module} import main;main(c)")
     argv = [sys.executable, "-c", start, json.dumps(config)]
-    return m.Program("python", "%d.%d" % sys.version_info[:2], argv, True, how == "template")
+    return m.Program("python", "%d.%d" % sys.version_info[:2], argv, True, how == "template", own_directories(path))
+
+
+def own_directories(path: Sequence[str]) -> list[str]:
+    """The directories of a path that are neither the interpreter's nor of installed packages. Nodes that lack them get what can be imported
+    from there; the rest every node must have."""
+    installed = [*_INSTALLED, *site.getsitepackages(), site.getusersitepackages()]
+    own: list[str] = []
+    for p in path:
+        if p not in own and os.path.isdir(p) and not any(p == d or p.startswith(d + os.sep) for d in installed if d):
+            own.append(p)
+    return own
 
 
 def _others(go_program: Union[str, Sequence[str], None]) -> list[m.Program]:

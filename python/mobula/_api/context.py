@@ -7,6 +7,7 @@ from typing import Any, Optional
 from .. import _ids, _runtime
 from .._client import Client, TaskContext
 from .._refs import bound
+from .._wire.messages import HOME_SHIFT
 from ..exceptions import InvalidError
 from .actors import ActorHandle
 
@@ -24,7 +25,8 @@ class RuntimeContext:
 
     @property
     def node_id(self) -> str:
-        return self._c.welcome.node
+        """The node's id, as mobula.nodes() and the option node have it."""
+        return str(self._c.welcome.client >> HOME_SHIFT)
 
     @property
     def namespace(self) -> str:

@@ -61,6 +61,9 @@ def remote(*args: Any, **options: Any) -> Any:
     (seconds). Of functions: num_returns, max_retries (3), retry_exceptions, backpressure. Of classes: max_restarts (0), max_task_retries (0),
     max_concurrency, concurrency_groups, max_pending_calls, escalate, namespace, lifetime ("detached"), get_if_exists.
 
+    Which node runs it: label_selector, conditions on the node's labels ({"zone": "in(a, b)"}), each "a", "!a", "in(a, b)", "!in(a, b)", "exists()"
+    or "!exists()"; node, a NodeID. Which node should, if one of those is free: prefer_labels, and soft=True with node.
+
     InvalidError for an unknown option, a wrong value, or a coroutine function outside a class.
     """
     if args:

@@ -25,11 +25,11 @@ def status() -> dict[str, Any]:
 
 
 def nodes() -> list[dict[str, Any]]:
-    """One dict per node: NodeID, NodeName, Alive, Address, PID, Version, Resources, ObjectStoreMemory (bytes)."""
+    """One dict per node: NodeID, NodeName, Alive, Address, PID, Version, Resources, Labels, ObjectStoreMemory (bytes)."""
     s = status()
-    return [{"NodeID": s["node"], "NodeName": s["node"], "Alive": True, "Address": s["address"], "PID": s["pid"],
+    return [{"NodeID": s["labels"]["mobula.io/node-id"], "NodeName": s["node"], "Alive": True, "Address": s["address"], "PID": s["pid"],
              "Version": s["version"], "Resources": {k: r["total"] for k, r in s["resources"].items()},
-             "ObjectStoreMemory": s["store"]["limit"]}]
+             "Labels": s["labels"], "ObjectStoreMemory": s["store"]["limit"]}]
 
 
 def graphs() -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def html() -> str:
     if _runtime.state.client is None:
         return _html.table("Mobula", {"": "not connected"})
     total, free = cluster_resources(), available_resources()
-    shown = {f"node {n['NodeID']}": n["Address"] for n in nodes()}
+    shown = {f"node {n['NodeName']}": n["Address"] for n in nodes()}
     for name in sorted(total):
         show = _html.size if name in ("memory", "object_store_memory") else "{:g}".format
         shown[name.replace("_", " ")] = f"{show(free[name])} free of {show(total[name])}"

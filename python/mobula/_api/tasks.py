@@ -61,9 +61,9 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         return RemoteFunction(self._target, {**self._options, **options})
 
     def _prepare(self, c: Client) -> None:
-        sha = self._target.publish(c.welcome.job_dir)
+        sha = self._target.publish(c)
         o = _options.task(f"py:{self._target.name}:{sha}", self._options)
-        o.retry_only = _options.retry_only(self._options, c.welcome.job_dir)
+        o.retry_only = _options.retry_only(self._options, c)
         self._field = hot.spec_options(m.TASK, codec.encode(o))
         self._returns = o.num_returns
         self._for = c

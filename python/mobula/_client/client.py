@@ -360,11 +360,7 @@ class Client:
         final = not isinstance(why, (DisconnectedError, NoNodeError, ShutdownError, ProtocolError))
         if not self.reconnect or self.closing or final or isinstance(why, VersionError):
             self.die(why if final else OwnerDiedError(f"the connection to the node is gone: {why}", causes=(why,)))
-        # Wakes the threads that sleep on the old connection, such as the keeper.
-        try:
-            os.eventfd_write(conn.wake, 1)
-        except OSError:
-            pass
+        conn.rouse()  # the keeper may sleep on the old connection
 
     def die(self, why: MobulaError) -> None:
         """Every pending and later operation fails."""

@@ -56,8 +56,6 @@ class Putter:
         c = self._client
         codec.check_meta(meta)
         extent = self.allocate(id, attempt, size, task, tc)
-        if extent is None:
-            return self._objects.bind(id) if own else None
         try:
             assert c.segment is not None
             c.segment.write(extent, parts)
@@ -78,14 +76,12 @@ class Putter:
         self._client.out.append(codec.message(m.Seal(id, attempt, size, m.Value(meta, b"", list(refs)))))
         self._client.maybe_flush()
 
-    def allocate(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> Optional[m.Extent]:
-        """Allocates an extent in the segment for an object, to be sealed or given back. None if an earlier attempt has made the object."""
+    def allocate(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Extent:
+        """Allocates an extent in the segment for an object, to be sealed or given back."""
         self._client.check()
         a = self._create(id, attempt, size, task, tc)
         if a.err is not None:
             raise codec.from_wire(a.err)
-        if a.exists:
-            return None
         extent = a.extent or m.Extent()
         if extent.size < size:
             self.give_back(id, attempt)
@@ -103,7 +99,7 @@ class Putter:
         try:
             self._patient(w, id, size, tc)
         except BaseException:
-            if self._creates.withdraw(req) or (w.slot is not None and w.slot.err is None and not w.slot.exists):
+            if self._creates.withdraw(req) or (w.slot is not None and w.slot.err is None):
                 self._client.send(codec.message(m.Abort(id, attempt)))
             raise
         created: m.Created = w.slot

@@ -8,7 +8,6 @@ nobody has flushed. So no other thread has to wake up for a call that is answere
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -202,11 +201,8 @@ class Reader:
 
     def _wake_keeper(self) -> None:
         conn = self._client.conn or self._client.lingering
-        try:
-            if conn is not None and conn.wake >= 0:
-                os.eventfd_write(conn.wake, 1)
-        except OSError:
-            pass  # the connection is being closed
+        if conn is not None:
+            conn.rouse()
 
     def _keep(self) -> None:
         c = self._client

@@ -64,7 +64,7 @@ class Streams:
             same = self._wanted.get((task, i))
             if same is None:
                 same = self._wanted[(task, i)] = []
-                self._client.out.append(codec.message(m.StreamNext(task, i)))
+                self._client.out.append(codec.message(m.StreamNext(task, i, True)))
             same.append(w)
         return w
 
@@ -100,10 +100,7 @@ class Streams:
         """What the slots get: the item's handle with one reference for each, None at the end, or the error."""
         r = item.result or m.Result()
         if r.kind == m.ERROR:
-            x = answer_error(Answer(m.ERROR, err=r.err))
-            if codec.all_refs(r.err):  # the stream held the error's references until now
-                self._client.send(hot.release([_ids.stream_id(item.task)]))
-            return x
+            return answer_error(Answer(m.ERROR, err=r.err))
         if r.kind == m.NONE:
             return None
         objects, v = self._objects, r.value or m.Value()
@@ -121,7 +118,7 @@ class Streams:
         return h
 
     def declare(self, h: m.Holdings) -> None:
-        h.streams = [m.StreamNext(t, i) for t, i in list(self._wanted)]
+        h.streams = [m.StreamNext(t, i, True) for t, i in list(self._wanted)]
         h.handles += [_ids.stream_id(t) for t in list(self.read)]
 
     def abandon(self) -> None:

@@ -107,7 +107,7 @@ def _field(out: list[bytes], number: int, kind: Any, v: Any, always: bool) -> No
 
 
 def decode(cls: type[Any], b: bytes, i: int = 0, end: Optional[int] = None) -> Any:
-    """Decodes a message's body. Unknown fields are skipped. ProtocolError if it is malformed."""
+    """Decodes a message's body. Fields that are unknown, or of another wire type than theirs, are skipped. ProtocolError if it is malformed."""
     if end is None:
         end = len(b)
     m = cls()
@@ -126,15 +126,18 @@ def decode(cls: type[Any], b: bytes, i: int = 0, end: Optional[int] = None) -> A
                 if f is not None:
                     if isinstance(f.kind, type):
                         v = decode(f.kind, b, i, j)
-                    elif f.kind == "u":  # packed
+                    elif f.kind == "u" and f.repeated:  # packed
                         while i < j:
                             n, i = read_varint(b, i)
                             getattr(m, f.name).append(n)
                         continue
                     elif f.kind == "t":
                         v = b[i:j].decode("utf-8", "replace")
-                    else:
+                    elif f.kind == "y":
                         v = bytes(b[i:j])
+                    else:
+                        i = j
+                        continue
                     if f.repeated:
                         getattr(m, f.name).append(v)
                     else:
@@ -142,16 +145,20 @@ def decode(cls: type[Any], b: bytes, i: int = 0, end: Optional[int] = None) -> A
                 i = j
             elif wire == 0:
                 n, i = read_varint(b, i)
-                if f is not None:
-                    if f.kind == "s":
-                        v = (n >> 1) ^ -(n & 1)
-                    elif f.kind == "b":
-                        v = n != 0
-                    else:
-                        v = n
-                    setattr(m, f.name, v)
+                if f is None or f.kind not in ("s", "b", "u"):
+                    continue
+                if f.repeated:
+                    getattr(m, f.name).append(n)
+                    continue
+                if f.kind == "s":
+                    v = (n >> 1) ^ -(n & 1)
+                elif f.kind == "b":
+                    v = n != 0
+                else:
+                    v = n
+                setattr(m, f.name, v)
             elif wire == 1:
-                if f is not None:
+                if f is not None and f.kind in ("f", "x"):
                     setattr(m, f.name, (_F64 if f.kind == "f" else _X64).unpack_from(b, i)[0])
                 i += 8
             elif wire == 5:

@@ -50,6 +50,7 @@ class Conn:
         self._fds: deque[int] = deque()
         self._busy = False
         self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._waking = threading.RLock()  # held to write to wake or to close it, by finalisers too
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
         self._poll2 = select.poll()
@@ -68,8 +69,18 @@ class Conn:
             except OSError:
                 pass  # the socket is closed already
 
+    def rouse(self) -> None:
+        """Ends the wait of the thread in a wakeable pump or in nap. It may be called by any thread at any time: a closed connection has no
+        such thread."""
+        with self._waking:
+            if self.wake >= 0:
+                try:
+                    os.eventfd_write(self.wake, 1)
+                except OSError:
+                    pass  # the counter is full: the thread has not slept since
+
     def close(self) -> None:
-        """Closes the descriptors. No thread may use the connection any more."""
+        """Closes the descriptors. Afterwards a thread may call rouse, fail and write alone, and write raises."""
         self.fail(DisconnectedError("the connection was closed"))
         self.sock.close()
         self._close_others()
@@ -77,6 +88,7 @@ class Conn:
     def _forked(self) -> None:
         """In a forked child: closes its copy of the socket without a shutdown. The connection is the parent's."""
         self.failed = DisconnectedError("this process was forked: the connection is its parent's")
+        self._waking = threading.RLock()  # another thread of the parent may have held it
         fd = self.sock.detach()
         if fd >= 0:
             os.close(fd)
@@ -84,9 +96,10 @@ class Conn:
 
     def _close_others(self) -> None:
         _all.pop(id(self), None)
-        if self.wake >= 0:
-            os.close(self.wake)
-            self.wake = -1
+        with self._waking:
+            wake, self.wake = self.wake, -1
+            if wake >= 0:
+                os.close(wake)
         while self._fds:
             os.close(self._fds.popleft())
 

@@ -124,8 +124,9 @@ def result_stored(meta: bytes, size: int, refs: Sequence[bytes] = ()) -> bytes:
 
 
 def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, started: int, ended: int,
-         items: int = 0, err: bytes = b"", final: bool = False) -> bytes:
-    """Encodes a Done. results are from result_inline and result_stored, err is an encoded Error; final: the error is not retried."""
+         items: int = 0, err: bytes = b"", final: bool = False, still_runs: bool = False) -> bytes:
+    """Encodes a Done. results are from result_inline and result_stored, err is an encoded Error; final: the error is not retried;
+    still_runs: it was given up, and another Done follows when it returns."""
     body = b"\x0a\x14" + task
     if attempt:
         body += b"\x10" + varint(attempt)
@@ -139,6 +140,8 @@ def done(task: bytes, attempt: int, lease: int, results: bytes, received: int, s
     body += _TIMES.pack(0x3A, 27, 0x09, received, 0x11, started, 0x19, ended)
     if final:
         body += b"\x40\x01"
+    if still_runs:
+        body += b"\x48\x01"
     return b"\xba\x01" + varint(len(body)) + body
 
 

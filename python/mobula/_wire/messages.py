@@ -113,14 +113,16 @@ class ConcurrencyGroup(Record):
 class TaskOptions(Record):
     __slots__ = ("func", "num_returns", "resources", "max_retries", "retry_exceptions", "isolate", "backpressure", "spread", "label",
                  "max_restarts", "max_task_retries", "max_concurrency", "groups", "max_pending_calls", "namespace", "actor_name",
-                 "detached", "get_if_exists", "group", "exception_retries", "retry_only", "process", "escalate")
+                 "detached", "get_if_exists", "group", "exception_retries", "retry_only", "process", "escalate", "labels", "prefer_labels",
+                 "affinity", "node")
 
     def __init__(self, func: str = "", num_returns: int = 0, resources: Optional[list[Resource]] = None, max_retries: int = 0,
                  retry_exceptions: bool = False, isolate: bool = False, backpressure: int = 0, spread: bool = False, label: str = "",
                  max_restarts: int = 0, max_task_retries: int = 0, max_concurrency: int = 0,
                  groups: Optional[list[ConcurrencyGroup]] = None, max_pending_calls: int = 0, namespace: str = "", actor_name: str = "",
                  detached: bool = False, get_if_exists: bool = False, group: str = "", exception_retries: int = 0, retry_only: str = "",
-                 process: str = "", escalate: bool = False) -> None:
+                 process: str = "", escalate: bool = False, labels: Optional[list[LabelMatch]] = None,
+                 prefer_labels: Optional[list[LabelMatch]] = None, affinity: int = 0, node: int = 0) -> None:
         self.func = func
         self.num_returns = num_returns
         self.resources = [] if resources is None else resources
@@ -144,6 +146,19 @@ class TaskOptions(Record):
         self.retry_only = retry_only
         self.process = process
         self.escalate = escalate
+        self.labels = [] if labels is None else labels
+        self.prefer_labels = [] if prefer_labels is None else prefer_labels
+        self.affinity = affinity
+        self.node = node
+
+
+class LabelMatch(Record):
+    __slots__ = ("key", "op", "values")
+
+    def __init__(self, key: str = "", op: int = 0, values: Optional[list[str]] = None) -> None:
+        self.key = key
+        self.op = op
+        self.values = [] if values is None else values
 
 
 class Arg(Record):
@@ -222,14 +237,16 @@ class Hello(Record):
 
 
 class Program(Record):
-    __slots__ = ("language", "version", "args", "single", "template")
+    __slots__ = ("language", "version", "args", "single", "template", "roots")
 
-    def __init__(self, language: str = "", version: str = "", args: Optional[list[str]] = None, single: bool = False, template: bool = False) -> None:
+    def __init__(self, language: str = "", version: str = "", args: Optional[list[str]] = None, single: bool = False, template: bool = False,
+                 roots: Optional[list[str]] = None) -> None:
         self.language = language
         self.version = version
         self.args = [] if args is None else args
         self.single = single
         self.template = template
+        self.roots = [] if roots is None else roots
 
 
 class Welcome(Record):
@@ -364,11 +381,12 @@ class Resolved(Record):
 
 
 class StreamNext(Record):
-    __slots__ = ("task", "index")
+    __slots__ = ("task", "index", "leaves")
 
-    def __init__(self, task: bytes = b"", index: int = 0) -> None:
+    def __init__(self, task: bytes = b"", index: int = 0, leaves: bool = False) -> None:
         self.task = task
         self.index = index
+        self.leaves = leaves
 
 
 class Create(Record):
@@ -507,10 +525,10 @@ class Times(Record):
 
 
 class Done(Record):
-    __slots__ = ("task", "attempt", "lease", "results", "items", "err", "times", "final")
+    __slots__ = ("task", "attempt", "lease", "results", "items", "err", "times", "final", "still_runs")
 
     def __init__(self, task: bytes = b"", attempt: int = 0, lease: int = 0, results: Optional[list[Result]] = None, items: int = 0,
-                 err: Optional[Error] = None, times: Optional[Times] = None, final: bool = False) -> None:
+                 err: Optional[Error] = None, times: Optional[Times] = None, final: bool = False, still_runs: bool = False) -> None:
         self.task = task
         self.attempt = attempt
         self.lease = lease
@@ -519,6 +537,7 @@ class Done(Record):
         self.err = err
         self.times = times
         self.final = final
+        self.still_runs = still_runs
 
 
 class StreamItem(Record):
@@ -603,12 +622,14 @@ class Holdings(Record):
 
 
 class Attempt(Record):
-    __slots__ = ("task", "attempt", "lease")
+    __slots__ = ("task", "attempt", "lease", "blocked", "asks")
 
-    def __init__(self, task: bytes = b"", attempt: int = 0, lease: int = 0) -> None:
+    def __init__(self, task: bytes = b"", attempt: int = 0, lease: int = 0, blocked: bool = False, asks: bool = False) -> None:
         self.task = task
         self.attempt = attempt
         self.lease = lease
+        self.blocked = blocked
+        self.asks = asks
 
 
 # By the message's number in Frame, which is its kind.
@@ -632,7 +653,10 @@ FIELDS: dict[type[Any], list[Field]] = {
         Field(9, "label", "t"), Field(10, "max_restarts", "s"), Field(11, "max_task_retries", "s"), Field(12, "max_concurrency", "s"),
         Field(13, "groups", ConcurrencyGroup, True), Field(14, "max_pending_calls", "s"), Field(15, "namespace", "t"),
         Field(16, "actor_name", "t"), Field(17, "detached", "b"), Field(18, "get_if_exists", "b"), Field(19, "group", "t"),
-        Field(20, "exception_retries", "s"), Field(21, "retry_only", "t"), Field(22, "process", "t"), Field(23, "escalate", "b")],
+        Field(20, "exception_retries", "s"), Field(21, "retry_only", "t"), Field(22, "process", "t"), Field(23, "escalate", "b"),
+        Field(24, "labels", LabelMatch, True), Field(25, "prefer_labels", LabelMatch, True), Field(26, "affinity", "u"),
+        Field(27, "node", "u")],
+    LabelMatch: [Field(1, "key", "t"), Field(2, "op", "u"), Field(3, "values", "t", True)],
     Arg: [Field(1, "ref", "y"), Field(2, "value", Value)],
     TaskSpec: [Field(1, "id", "y"), Field(2, "parent", "y"), Field(3, "kind", "u"), Field(4, "opts", TaskOptions), Field(5, "args", Arg, True),
         Field(6, "actor", "y"), Field(7, "seq", "u"), Field(8, "deadline", "f"), Field(9, "trace", TraceContext),
@@ -644,7 +668,7 @@ FIELDS: dict[type[Any], list[Field]] = {
         Field(6, "token", "y"), Field(7, "functions", FuncInfo, True), Field(8, "namespace", "t"), Field(9, "client", "u"),
         Field(10, "program", Program), Field(11, "others", Program, True), Field(12, "environ", "y")],
     Program: [Field(1, "language", "t"), Field(2, "version", "t"), Field(3, "args", "t", True), Field(4, "single", "b"),
-        Field(5, "template", "b")],
+        Field(5, "template", "b"), Field(6, "roots", "t", True)],
     Welcome: [Field(1, "version", "u"), Field(2, "client", "u"), Field(3, "node", "t"), Field(4, "job", "u"), Field(5, "root", "y"),
         Field(6, "segment_size", "u"), Field(7, "inline_max", "u"), Field(8, "token", "y"), Field(9, "namespace", "t"),
         Field(10, "slots", "s"), Field(11, "trace_millionths", "s"), Field(12, "job_dir", "t"), Field(13, "release", "t"),
@@ -662,7 +686,7 @@ FIELDS: dict[type[Any], list[Field]] = {
     WatchActor: [Field(1, "actor", "y"), Field(2, "done", "b")],
     ActorNews: [Field(1, "actor", "y"), Field(2, "state", "u"), Field(3, "restarts", "u"), Field(4, "err", Error)],
     Resolved: [Field(1, "id", "y"), Field(2, "fetch", "b"), Field(3, "result", Result), Field(4, "extent", Extent)],
-    StreamNext: [Field(1, "task", "y"), Field(2, "index", "u")],
+    StreamNext: [Field(1, "task", "y"), Field(2, "index", "u"), Field(3, "leaves", "b")],
     Create: [Field(1, "req", "u"), Field(2, "id", "y"), Field(3, "attempt", "u"), Field(4, "size", "u"), Field(5, "task", "y")],
     Created: [Field(1, "req", "u"), Field(2, "id", "y"), Field(3, "extent", Extent), Field(4, "exists", "b"), Field(5, "err", Error)],
     Abort: [Field(1, "id", "y"), Field(2, "attempt", "u")],
@@ -681,7 +705,7 @@ FIELDS: dict[type[Any], list[Field]] = {
     Unneeded: [Field(1, "task", "y"), Field(2, "numbers", "u", True)],
     Times: [Field(1, "received", "f"), Field(2, "started", "f"), Field(3, "ended", "f")],
     Done: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "lease", "u"), Field(4, "results", Result, True), Field(5, "items", "u"),
-        Field(6, "err", Error), Field(7, "times", Times), Field(8, "final", "b")],
+        Field(6, "err", Error), Field(7, "times", Times), Field(8, "final", "b"), Field(9, "still_runs", "b")],
     StreamItem: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "index", "u"), Field(4, "result", Result)],
     Blocked: [Field(1, "task", "y"), Field(2, "lease", "u"), Field(3, "returned", "y", True), Field(4, "waits_for", "y", True)],
     Unblocked: [Field(1, "task", "y"), Field(2, "lease", "u")],
@@ -692,5 +716,5 @@ FIELDS: dict[type[Any], list[Field]] = {
     Holdings: [Field(1, "component", "u"), Field(2, "epoch", "u"), Field(3, "handles", "y", True), Field(4, "gets", Get, True),
         Field(5, "streams", StreamNext, True), Field(6, "tasks", Attempt, True), Field(7, "actors", "y", True),
         Field(8, "pins", Unpin, True)],
-    Attempt: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "lease", "u")],
+    Attempt: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "lease", "u"), Field(4, "blocked", "b"), Field(5, "asks", "b")],
 }

@@ -69,6 +69,11 @@ class Blocking:
             with self._client.lock:
                 self.resumed(call.work.id)
 
+    def told(self, call: Call) -> tuple[bool, bool]:
+        """Whether the node was told that the call has given its CPU back, and whether it was asked for it again. The client's lock is held."""
+        asks = call.work.id in self._resuming
+        return asks or call.waiting > 0, asks
+
     def _is_over(self, call: Call) -> bool:
         return self._executor.calls.get(call.work.id) is not call
 

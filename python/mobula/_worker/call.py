@@ -47,7 +47,7 @@ class Call(TaskContext):
     waits = True
     error: Optional[MobulaError] = None  # why it was cancelled
     final = False  # it failed with an error that is not to be retried
-    abandoned = False  # it was reported, though it still runs
+    abandoned: Optional[MobulaError] = None  # what it was reported with, though it still runs
     in_user = False  # the user's code runs
     spared = 0.0  # it is not interrupted before this time, by time.monotonic
     waiting = 0  # number of its threads that wait

@@ -45,7 +45,6 @@ class Executor:
         self.blocking = Blocking(self)
         self.streaming = Streaming(client, self.blocking)
         self.interrupts = Interrupts(self)
-        self._job_dir = client.welcome.job_dir
         self._functions: dict[str, Callable[..., Any]] = {}
         self._stats = 0  # time of the last Stats
         self._between = 0  # time of the last Stats between two tasks, which say whether the worker has leaked memory
@@ -218,7 +217,7 @@ class Executor:
         f = self._functions.get(func)
         if f is None:
             name, sha = _functions.split_name(func)
-            f = self._functions[func] = _functions.load(self._job_dir, sha) if sha else _resolve.resolve_name(name)
+            f = self._functions[func] = _functions.load(self.client, sha) if sha else _resolve.resolve_name(name)
         return f
 
     def _not_created(self, work: Work, err: m.Error) -> None:
@@ -244,7 +243,9 @@ class Executor:
             message = hot.done(work.id, work.attempt, work.lease, done, work.received, call.started or now, now, call.items, error, call.final)
         with client.lock:
             self.lane.end(work)  # before the report: once that is sent, the node may use the worker for another lease
-            if message and not call.abandoned:
+            if call.abandoned:
+                self._send_refusal(work, call.started, call.abandoned)
+            else:
                 client.out.append(message)
             self.calls.pop(work.id, None)  # under the lock: a restarted node gets either the report or the task in the Holdings
             self.pending -= 1
@@ -254,9 +255,9 @@ class Executor:
         return now
 
     def abandon(self, call: Call, why: MobulaError) -> None:
-        """Reports a call that still runs as failed. It counts as pending until it ends."""
-        call.abandoned = True
-        self._send_refusal(call.work, call.started, why)
+        """Reports a call that still runs as failed. It counts as pending until it ends, which is reported too."""
+        call.abandoned = why
+        self._send_refusal(call.work, call.started, why, still_runs=True)
 
     def refuse(self, w: Work, why: MobulaError) -> None:
         """Reports a task that will not run as failed. The client's lock is held."""
@@ -264,6 +265,6 @@ class Executor:
         self.pending -= 1
         self.idle.done()
 
-    def _send_refusal(self, w: Work, started: int, why: MobulaError) -> None:
+    def _send_refusal(self, w: Work, started: int, why: MobulaError, still_runs: bool = False) -> None:
         error = codec.encode(codec.to_wire(why))
-        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, self.client.now(), err=error))
+        self.client.send(hot.done(w.id, w.attempt, w.lease, b"", w.received, started, self.client.now(), err=error, still_runs=still_runs))

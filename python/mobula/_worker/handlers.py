@@ -135,7 +135,10 @@ class Handlers:
         """Adds this worker's tasks and actor to the Holdings for a restarted node."""
         e = self._executor
         a = e.actor
-        works = [c.work for c in list(e.calls.values())] + list(e.lane.queue)
+        for c in list(e.calls.values()):
+            blocked, asks = e.blocking.told(c)
+            h.tasks.append(m.Attempt(c.work.id, c.work.attempt, c.work.lease, blocked, asks))
+        works = list(e.lane.queue)
         if a is not None:
             works += a.waiting()
             if a.alive() or e.closing:

@@ -85,6 +85,6 @@ def failure(call: Call, x: BaseException) -> m.Error:
 def _final(call: Call, x: BaseException) -> bool:
     """Whether an exception is of none of the types in retry_exceptions."""
     try:
-        return not isinstance(x, _functions.load(call.client.welcome.job_dir, call.work.options.retry_only))
+        return not isinstance(x, _functions.load(call.client, call.work.options.retry_only))
     except Exception:  # the types cannot be loaded here: report the task's own error, without a retry
         return True

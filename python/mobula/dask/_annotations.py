@@ -1,8 +1,9 @@
 """Options of a graph's tasks: from annotations of layers (dask.annotate) and arguments of compute.
 
 priority, retries and resources mean what they mean in Dask's distributed scheduler. ray_remote_args (or remote_args) is a dict of options as
-mobula.remote takes them. An annotation overrides an argument of compute. workers and allow_other_workers name machines and change nothing,
-since there is only one. Other annotations are ignored.
+mobula.remote takes them, those that choose nodes among them: label_selector, prefer_labels, node, soft and scheduling_strategy. An annotation
+overrides an argument of compute. workers and allow_other_workers name processes of Dask's, of which there are none: they change nothing. Other
+annotations are ignored.
 
 retries is a limit for the task's own errors; workers that die of it are counted apart. It overrides retry_exceptions. With retry_exceptions both
 count together, up to max_retries. Without max_retries three of the task's own errors are retried, and the graph's limit for dying
@@ -14,12 +15,13 @@ from __future__ import annotations
 from typing import Any, Mapping, Optional
 
 from .. import _options, _runtime
-from .._graphs import Note
+from .._graphs import Note, conditions
+from .._wire.messages import AFFINITY_NONE
 from ..exceptions import InvalidError
 from ._plan import Key
 
 _AMOUNTS = {"num_cpus", "num_gpus", "memory", "resources", "timeout"}
-_OTHERS = {"max_retries", "retry_exceptions", "scheduling_strategy", "isolated"}
+_OTHERS = {"max_retries", "retry_exceptions", "scheduling_strategy", "isolated", "label_selector", "prefer_labels", "node", "soft"}
 _REMOTE = ("ray_remote_args", "remote_args")
 _ALL = (*_REMOTE, "priority", "retries")  # also arguments of compute, for all tasks
 _INT32 = 1 << 31
@@ -103,11 +105,19 @@ def _task_options(note: Note, given: Any, where: str) -> None:
             note.failures = o.max_retries + 1 or -1
         elif name == "retry_exceptions":
             note.retries, note.exceptions = 0, o.retry_exceptions
-            note.only = _options.retry_only(given, _runtime.client().welcome.job_dir)
+            note.only = _options.retry_only(given, _runtime.client())
         elif name == "isolated":
             note.isolated = o.isolate
-        else:
+        elif name == "label_selector":
+            note.labels = conditions(o.labels)
+        elif name == "prefer_labels":
+            note.prefer = conditions(o.prefer_labels)
+        elif name == "node":  # soft is said of it
+            note.affinity, note.node, note.spread = o.affinity, o.node, False
+        elif name == "scheduling_strategy":
             note.spread = o.spread
+            if o.affinity == AFFINITY_NONE:
+                note.affinity, note.node = AFFINITY_NONE, 0
 
 
 def _number(x: Any, where: str, least: int = 0, most: int = 1 << 50) -> float:

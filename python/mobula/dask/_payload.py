@@ -161,7 +161,7 @@ class Writer:
         known = self._functions.get(id(f))
         if known is None:
             e = _functions.Exported(f)
-            known = self._functions[id(f)] = (e.publish(self._client.welcome.job_dir), f)
+            known = self._functions[id(f)] = (e.publish(self._client), f)
         sha: str = known[0]
         return sha
 
@@ -191,7 +191,7 @@ def _by_name(f: Any) -> bool:
 
 
 def load_function(sha: str) -> Any:
-    return _functions.load(_runtime.client().welcome.job_dir, sha)
+    return _functions.load(_runtime.client(), sha)
 
 
 # ---- in a worker

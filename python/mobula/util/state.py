@@ -10,11 +10,15 @@
 A row is a dict, as `mobula list tasks --json` prints it. The classes here list its fields; a field without a value may be missing. Times are
 nanoseconds since 1970, sizes bytes. A filter is (field, "=" or "!=", value); a row has to pass all filters. All functions raise
 InvalidError for a wrong filter or limit, and GetTimeoutError if the node does not answer in time.
+
+In a cluster the rows are those of all nodes, and "node" names the node of each; ("node", "=", NAME) is a filter like others. A node that does not answer
+is named in a RuntimeWarning.
 """
 
 from __future__ import annotations
 
 import time
+import warnings
 from typing import Any, Optional, Sequence, TypedDict, Union, cast
 
 from .._api.state import request
@@ -45,6 +49,7 @@ class Task(TypedDict, total=False):
     parent: str
     callsite: str
     reason: str
+    node: str
 
 
 class Actor(TypedDict, total=False):
@@ -65,6 +70,7 @@ class Actor(TypedDict, total=False):
     worker: str
     pid: int
     reason: str
+    node: str
 
 
 class Object(TypedDict, total=False):
@@ -84,6 +90,7 @@ class Object(TypedDict, total=False):
     within: int
     pins: int
     error: str
+    node: str
 
 
 class Worker(TypedDict, total=False):
@@ -102,6 +109,7 @@ class Worker(TypedDict, total=False):
     goroutines: int
     rss: int
     lease_ids: list[int]
+    node: str
 
 
 class Job(TypedDict, total=False):
@@ -116,6 +124,7 @@ class Job(TypedDict, total=False):
     failed: int
     retried: int
     objects: int
+    node: str
 
 
 class Graph(TypedDict, total=False):
@@ -134,6 +143,7 @@ class Graph(TypedDict, total=False):
     bytes: int
     peak: int
     started: int
+    node: str
 
 
 class Explanation(TypedDict, total=False):
@@ -146,6 +156,7 @@ class Explanation(TypedDict, total=False):
     details: list[str]
     task: Task
     object: Object
+    task_class: int
     next: Explanation
 
 
@@ -182,6 +193,8 @@ def _rows(what: str, filters: Optional[Sequence[Filter]], limit: Optional[int], 
             raise GetTimeoutError(f"list.{what}: {len(out)} rows came in {timeout} s, and there are more")
         page = request("list." + what, query, left)
         out += page["rows"]
+        for lacks in page.get("unreachable") or ():
+            warnings.warn(f"what node {lacks['node']} has is missing: {lacks['why']}", RuntimeWarning, stacklevel=3)
         if not page.get("next"):
             break
         query["cursor"] = page["next"]

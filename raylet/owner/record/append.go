@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"mobula/internal/ids"
+	"mobula/internal/protofield"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -29,8 +30,8 @@ func begin(b []byte, kind recordKind, seq uint64) []byte {
 // AppendOptions writes options under the number that submissions refer to them by; opts is of EncodeOptions.
 func AppendOptions(b []byte, seq uint64, no uint32, opts []byte) []byte {
 	b = begin(b, recOptions, seq)
-	b = putUint(b, 1, uint64(no))
-	return putBytes(b, 2, opts)
+	b = protofield.PutUint(b, 1, uint64(no))
+	return protofield.PutBytes(b, 2, opts)
 }
 
 // EncodeOptions writes options: equal ones give equal bytes.
@@ -46,9 +47,9 @@ func AppendDone(b []byte, seq uint64, d *wire.Done, st task.State) []byte {
 	return appendDone(begin(b, recDone, seq), st, d)
 }
 
-// AppendObject writes an object that is not resolved by its task's end: a put, an early seal, a stream's item.
-func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result) []byte {
-	return appendObject(begin(b, recObject, seq), &id, attempt, r)
+// AppendObject writes an object that is not resolved by its task's end: a put, an early seal, a stream's item; elsewhere as in Object.
+func AppendObject(b []byte, seq uint64, id ids.ObjectID, attempt uint32, r *wire.Result, elsewhere uint64) []byte {
+	return appendObject(begin(b, recObject, seq), &id, attempt, r, elsewhere)
 }
 
 // AppendRetry writes that an attempt was charged, or is being cancelled.

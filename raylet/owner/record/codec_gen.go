@@ -4,6 +4,7 @@ package record
 
 import (
 	"mobula/internal/ids"
+	"mobula/internal/protofield"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -11,81 +12,77 @@ import (
 
 func appendSubmit(b []byte, submission *Submission, spec *wire.TaskSpec) []byte {
 	var at int
-	b = putTask(b, 1, &spec.ID)
-	b = putTask(b, 2, &spec.Parent)
-	b = putUint(b, 3, uint64(spec.Kind))
+	b = protofield.PutTask(b, 1, &spec.ID)
+	b = protofield.PutTask(b, 2, &spec.Parent)
+	b = protofield.PutUint(b, 3, uint64(spec.Kind))
 	if submission.OptsNo != 0 {
-		b = putUint(b, 4, uint64(submission.OptsNo))
+		b = protofield.PutUint(b, 4, uint64(submission.OptsNo))
 	} else {
-		b, at = open(b, 5)
+		b, at = protofield.Open(b, 5)
 		b = appendTaskOptions(b, spec.Opts)
-		b = shut(b, at)
+		b = protofield.Shut(b, at)
 	}
 	for i := range spec.Args {
-		b, at = open(b, 6)
+		b, at = protofield.Open(b, 6)
 		b = appendArg(b, &spec.Args[i])
-		b = shut(b, at)
+		b = protofield.Shut(b, at)
 	}
-	b = putTask(b, 7, (*ids.TaskID)(&spec.Actor))
-	b = putUint(b, 8, spec.Seq)
-	b = putInt(b, 9, spec.Deadline)
+	b = protofield.PutTask(b, 7, (*ids.TaskID)(&spec.Actor))
+	b = protofield.PutUint(b, 8, spec.Seq)
+	b = protofield.PutInt(b, 9, spec.Deadline)
 	if spec.Trace != (wire.TraceContext{}) {
-		b = putBytes(b, 10, spec.Trace.TraceID[:])
+		b = protofield.PutBytes(b, 10, spec.Trace.TraceID[:])
 	}
 	if spec.Trace != (wire.TraceContext{}) {
-		b = putBytes(b, 11, spec.Trace.SpanID[:])
+		b = protofield.PutBytes(b, 11, spec.Trace.SpanID[:])
 	}
-	b = putUint(b, 12, uint64(spec.Trace.Flags))
-	b = putString(b, 13, spec.Callsite)
-	b = putTask(b, 15, (*ids.TaskID)(&submission.Parent))
-	b = putBool(b, 16, submission.DetachedDescendant)
-	b = putInt(b, 17, submission.Born)
-	if len(spec.Promises) > 0 {
-		b, at = open(b, 14)
-		b = appendNumbers(b, spec.Promises)
-		b = shut(b, at)
-	}
+	b = protofield.PutUint(b, 12, uint64(spec.Trace.Flags))
+	b = protofield.PutString(b, 13, spec.Callsite)
+	b = protofield.PutTask(b, 15, (*ids.TaskID)(&submission.Parent))
+	b = protofield.PutBool(b, 16, submission.DetachedDescendant)
+	b = protofield.PutInt(b, 17, submission.Born)
+	b = protofield.PutNumbers(b, 14, spec.Promises)
 	return b
 }
 
 func readSubmit(b []byte, r *Submit) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.task(&r.Spec.ID)
+			err = f.Task(&r.Spec.ID)
 		case 2:
-			err = f.task(&r.Spec.Parent)
+			err = f.Task(&r.Spec.Parent)
 		case 3:
-			r.Spec.Kind, err = wire.TaskKind(f.n), f.atMost(2, "spec_kind")
+			r.Spec.Kind, err = wire.TaskKind(f.N), f.AtMost(2, "spec_kind")
 		case 4:
-			r.OptsNo = uint32(f.n)
+			r.OptsNo = uint32(f.N)
 		case 5:
 			r.Spec.Opts = new(wire.TaskOptions)
-			err = readTaskOptions(f.b, r.Spec.Opts)
+			err = readTaskOptions(f.B, r.Spec.Opts)
 		case 6:
-			err = readArg(f.b, more(&r.Spec.Args))
+			err = readArg(f.B, protofield.More(f, &r.Spec.Args))
 		case 7:
-			err = f.task((*ids.TaskID)(&r.Spec.Actor))
+			err = f.Task((*ids.TaskID)(&r.Spec.Actor))
 		case 8:
-			r.Spec.Seq = f.n
+			r.Spec.Seq = f.N
 		case 9:
-			r.Spec.Deadline = f.int()
+			r.Spec.Deadline = f.Int()
 		case 10:
-			copy(r.Spec.Trace.TraceID[:], f.b)
+			err = f.Into(r.Spec.Trace.TraceID[:])
 		case 11:
-			copy(r.Spec.Trace.SpanID[:], f.b)
+			err = f.Into(r.Spec.Trace.SpanID[:])
 		case 12:
-			r.Spec.Trace.Flags, err = byte(f.n), f.atMost(255, "spec_trace_flags")
+			r.Spec.Trace.Flags, err = byte(f.N), f.AtMost(255, "spec_trace_flags")
 		case 13:
-			r.Spec.Callsite = string(f.b)
+			r.Spec.Callsite = string(f.B)
 		case 15:
-			err = f.task((*ids.TaskID)(&r.Parent))
+			err = f.Task((*ids.TaskID)(&r.Parent))
 		case 16:
-			r.DetachedDescendant = f.n != 0
+			r.DetachedDescendant = f.N != 0
 		case 17:
-			r.Born = f.int()
+			r.Born = f.Int()
 		case 14:
-			r.Spec.Promises, err = f.numbers()
+			r.Spec.Promises, err = protofield.Numbers[uint32](f)
 		}
 		return err
 	})
@@ -93,90 +90,93 @@ func readSubmit(b []byte, r *Submit) error {
 
 func appendDone(b []byte, state task.State, done *wire.Done) []byte {
 	var at int
-	b = putTask(b, 1, &done.Task)
-	b = putUint(b, 2, uint64(done.Attempt))
-	b = putUint(b, 3, uint64(state))
-	b = putUint(b, 4, uint64(done.Items))
+	b = protofield.PutTask(b, 1, &done.Task)
+	b = protofield.PutUint(b, 2, uint64(done.Attempt))
+	b = protofield.PutUint(b, 3, uint64(state))
+	b = protofield.PutUint(b, 4, uint64(done.Items))
 	for i := range done.Results {
-		b, at = open(b, 5)
+		b, at = protofield.Open(b, 5)
 		b = appendResult(b, &done.Results[i])
-		b = shut(b, at)
+		b = protofield.Shut(b, at)
 	}
-	b = appendError(b, 6, done.Err, 0)
+	b = appendError(b, 6, done.Err)
 	return b
 }
 
 func readDone(b []byte, r *Done) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.task(&r.Done.Task)
+			err = f.Task(&r.Done.Task)
 		case 2:
-			r.Done.Attempt = uint32(f.n)
+			r.Done.Attempt = uint32(f.N)
 		case 3:
-			r.State, err = task.State(f.n), f.atMost(255, "state")
+			r.State, err = task.State(f.N), f.AtMost(255, "state")
 		case 4:
-			r.Done.Items = uint32(f.n)
+			r.Done.Items = uint32(f.N)
 		case 5:
-			err = readResult(f.b, more(&r.Done.Results))
+			err = readResult(f.B, protofield.More(f, &r.Done.Results))
 		case 6:
-			r.Done.Err, err = parseError(f.b, 0)
+			r.Done.Err, err = readError(f.B)
 		}
 		return err
 	})
 }
 
-func appendObject(b []byte, id *ids.ObjectID, attempt uint32, result *wire.Result) []byte {
+func appendObject(b []byte, id *ids.ObjectID, attempt uint32, result *wire.Result, elsewhere uint64) []byte {
 	var at int
 	if !id.IsZero() {
-		b = putObject(b, 1, id)
+		b = protofield.PutObject(b, 1, id)
 	}
-	b = putUint(b, 2, uint64(attempt))
-	b, at = open(b, 3)
+	b = protofield.PutUint(b, 2, uint64(attempt))
+	b, at = protofield.Open(b, 3)
 	b = appendResult(b, result)
-	b = shut(b, at)
+	b = protofield.Shut(b, at)
+	b = protofield.PutUint(b, 4, elsewhere)
 	return b
 }
 
 func readObject(b []byte, r *Object) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.object(&r.ID)
+			err = f.Object(&r.ID)
 		case 2:
-			r.Attempt = uint32(f.n)
+			r.Attempt = uint32(f.N)
 		case 3:
-			err = readResult(f.b, &r.Result)
+			err = readResult(f.B, &r.Result)
+		case 4:
+			r.Elsewhere = f.N
 		}
 		return err
 	})
 }
 
 func appendRetry(b []byte, r *Retry) []byte {
-	b = putTask(b, 1, &r.Task)
-	b = putUint(b, 2, uint64(r.Attempt))
-	b = putUint(b, 3, uint64(r.Tries))
-	b = putBool(b, 4, r.Cancelled)
-	b = putUint(b, 5, uint64(r.Errors))
-	b = putBool(b, 6, r.Insist)
+	b = protofield.PutTask(b, 1, &r.Task)
+	b = protofield.PutUint(b, 2, uint64(r.Attempt))
+	b = protofield.PutUint(b, 3, uint64(r.Tries))
+	b = protofield.PutBool(b, 4, r.Cancelled)
+	b = protofield.PutUint(b, 5, uint64(r.Errors))
+	b = protofield.PutBool(b, 6, r.Insist)
 	return b
 }
 
 func readRetry(b []byte, r *Retry) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.task(&r.Task)
+			err = f.Task(&r.Task)
 		case 2:
-			r.Attempt = uint32(f.n)
+			r.Attempt = uint32(f.N)
 		case 3:
-			r.Tries = uint32(f.n)
+			r.Tries = uint32(f.N)
 		case 4:
-			r.Cancelled = f.n != 0
+			r.Cancelled = f.N != 0
 		case 5:
-			r.Errors = uint32(f.n)
+			r.Errors = uint32(f.N)
 		case 6:
-			r.Insist = f.n != 0
+			r.Insist = f.N != 0
 		}
 		return err
 	})
@@ -184,61 +184,61 @@ func readRetry(b []byte, r *Retry) error {
 
 func appendForget(b []byte, r *Forget) []byte {
 	for i := range r.IDs {
-		b = putObject(b, 1, &r.IDs[i])
+		b = protofield.PutObject(b, 1, &r.IDs[i])
 	}
 	return b
 }
 
 func readForget(b []byte, r *Forget) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.object(more(&r.IDs))
+			err = f.Object(protofield.More(f, &r.IDs))
 		}
 		return err
 	})
 }
 
 func appendActor(b []byte, r *Actor) []byte {
-	b = putTask(b, 1, (*ids.TaskID)(&r.Actor))
-	b = putUint(b, 2, uint64(r.State))
-	b = putInt(b, 3, int64(r.Restarts))
-	b = putUint(b, 4, uint64(r.Lease))
-	b = putUint(b, 5, uint64(r.Worker))
-	b = putBool(b, 6, r.Named)
-	b = putTask(b, 7, (*ids.TaskID)(&r.Alias))
-	b = putInt(b, 9, int64(r.Resets))
-	b = appendError(b, 8, r.Err, 0)
-	b = putBool(b, 10, r.Stop)
-	b = appendError(b, 11, r.Hurt, 0)
+	b = protofield.PutTask(b, 1, (*ids.TaskID)(&r.Actor))
+	b = protofield.PutUint(b, 2, uint64(r.State))
+	b = protofield.PutInt(b, 3, int64(r.Restarts))
+	b = protofield.PutUint(b, 4, uint64(r.Lease))
+	b = protofield.PutUint(b, 5, uint64(r.Worker))
+	b = protofield.PutBool(b, 6, r.Named)
+	b = protofield.PutTask(b, 7, (*ids.TaskID)(&r.Alias))
+	b = protofield.PutInt(b, 9, int64(r.Resets))
+	b = appendError(b, 8, r.Err)
+	b = protofield.PutBool(b, 10, r.Stop)
+	b = appendError(b, 11, r.Hurt)
 	return b
 }
 
 func readActor(b []byte, r *Actor) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.task((*ids.TaskID)(&r.Actor))
+			err = f.Task((*ids.TaskID)(&r.Actor))
 		case 2:
-			r.State, err = actor.State(f.n), f.atMost(255, "state")
+			r.State, err = actor.State(f.N), f.AtMost(255, "state")
 		case 3:
-			r.Restarts = int32(f.int())
+			r.Restarts = int32(f.Int())
 		case 4:
-			r.Lease = ids.LeaseID(f.n)
+			r.Lease = ids.LeaseID(f.N)
 		case 5:
-			r.Worker = ids.ClientID(f.n)
+			r.Worker = ids.ClientID(f.N)
 		case 6:
-			r.Named = f.n != 0
+			r.Named = f.N != 0
 		case 7:
-			err = f.task((*ids.TaskID)(&r.Alias))
+			err = f.Task((*ids.TaskID)(&r.Alias))
 		case 9:
-			r.Resets = int32(f.int())
+			r.Resets = int32(f.Int())
 		case 8:
-			r.Err, err = parseError(f.b, 0)
+			r.Err, err = readError(f.B)
 		case 10:
-			r.Stop = f.n != 0
+			r.Stop = f.N != 0
 		case 11:
-			r.Hurt, err = parseError(f.b, 0)
+			r.Hurt, err = readError(f.B)
 		}
 		return err
 	})
@@ -246,34 +246,34 @@ func readActor(b []byte, r *Actor) error {
 
 func appendPacked(b []byte, r *Packed) []byte {
 	if !r.ID.IsZero() {
-		b = putObject(b, 1, &r.ID)
+		b = protofield.PutObject(b, 1, &r.ID)
 	}
-	b = putUint(b, 2, r.Size)
+	b = protofield.PutUint(b, 2, r.Size)
 	return b
 }
 
 func readPacked(b []byte, r *Packed) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.object(&r.ID)
+			err = f.Object(&r.ID)
 		case 2:
-			r.Size = f.n
+			r.Size = f.N
 		}
 		return err
 	})
 }
 
 func appendClosed(b []byte, r *Closed) []byte {
-	b = putTask(b, 1, &r.Task)
+	b = protofield.PutTask(b, 1, &r.Task)
 	return b
 }
 
 func readClosed(b []byte, r *Closed) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.task(&r.Task)
+			err = f.Task(&r.Task)
 		}
 		return err
 	})
@@ -281,94 +281,114 @@ func readClosed(b []byte, r *Closed) error {
 
 func appendTaskOptions(b []byte, r *wire.TaskOptions) []byte {
 	var at int
-	b = putString(b, 1, r.Func)
-	b = putInt(b, 2, int64(r.NumReturns))
+	b = protofield.PutString(b, 1, r.Func)
+	b = protofield.PutInt(b, 2, int64(r.NumReturns))
 	for i := range r.Resources {
-		b, at = open(b, 3)
+		b, at = protofield.Open(b, 3)
 		b = appendResource(b, &r.Resources[i])
-		b = shut(b, at)
+		b = protofield.Shut(b, at)
 	}
-	b = putInt(b, 4, int64(r.MaxRetries))
-	b = putBool(b, 5, r.RetryExceptions)
-	b = putBool(b, 6, r.Isolate)
-	b = putInt(b, 7, int64(r.Backpressure))
-	b = putBool(b, 8, r.Spread)
-	b = putString(b, 9, r.Label)
-	b = putInt(b, 10, int64(r.MaxRestarts))
-	b = putInt(b, 11, int64(r.MaxTaskRetries))
-	b = putInt(b, 12, int64(r.MaxConcurrency))
+	b = protofield.PutInt(b, 4, int64(r.MaxRetries))
+	b = protofield.PutBool(b, 5, r.RetryExceptions)
+	b = protofield.PutBool(b, 6, r.Isolate)
+	b = protofield.PutInt(b, 7, int64(r.Backpressure))
+	b = protofield.PutBool(b, 8, r.Spread)
+	b = protofield.PutString(b, 9, r.Label)
+	b = protofield.PutInt(b, 10, int64(r.MaxRestarts))
+	b = protofield.PutInt(b, 11, int64(r.MaxTaskRetries))
+	b = protofield.PutInt(b, 12, int64(r.MaxConcurrency))
 	for i := range r.Groups {
-		b, at = open(b, 13)
+		b, at = protofield.Open(b, 13)
 		b = appendConcurrencyGroup(b, &r.Groups[i])
-		b = shut(b, at)
+		b = protofield.Shut(b, at)
 	}
-	b = putInt(b, 14, int64(r.MaxPendingCalls))
-	b = putString(b, 15, r.Namespace)
-	b = putString(b, 16, r.ActorName)
-	b = putBool(b, 17, r.Detached)
-	b = putBool(b, 18, r.GetIfExists)
-	b = putString(b, 19, r.Group)
-	b = putBool(b, 20, r.Resources != nil)
-	b = putInt(b, 21, int64(r.ExceptionRetries))
-	b = putString(b, 22, r.RetryOnly)
-	b = putString(b, 23, r.Process)
-	b = putBool(b, 24, r.Escalate)
+	b = protofield.PutInt(b, 14, int64(r.MaxPendingCalls))
+	b = protofield.PutString(b, 15, r.Namespace)
+	b = protofield.PutString(b, 16, r.ActorName)
+	b = protofield.PutBool(b, 17, r.Detached)
+	b = protofield.PutBool(b, 18, r.GetIfExists)
+	b = protofield.PutString(b, 19, r.Group)
+	b = protofield.PutBool(b, 20, r.Resources != nil)
+	b = protofield.PutInt(b, 21, int64(r.ExceptionRetries))
+	b = protofield.PutString(b, 22, r.RetryOnly)
+	b = protofield.PutString(b, 23, r.Process)
+	b = protofield.PutBool(b, 24, r.Escalate)
+	for i := range r.Labels {
+		b, at = protofield.Open(b, 25)
+		b = appendLabelMatch(b, &r.Labels[i])
+		b = protofield.Shut(b, at)
+	}
+	for i := range r.PreferLabels {
+		b, at = protofield.Open(b, 26)
+		b = appendLabelMatch(b, &r.PreferLabels[i])
+		b = protofield.Shut(b, at)
+	}
+	b = protofield.PutUint(b, 27, uint64(r.Affinity))
+	b = protofield.PutUint(b, 28, uint64(r.Node))
 	return b
 }
 
 func readTaskOptions(b []byte, r *wire.TaskOptions) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			r.Func = string(f.b)
+			r.Func = string(f.B)
 		case 2:
-			r.NumReturns = int32(f.int())
+			r.NumReturns = int32(f.Int())
 		case 3:
-			err = readResource(f.b, more(&r.Resources))
+			err = readResource(f.B, protofield.More(f, &r.Resources))
 		case 4:
-			r.MaxRetries = int32(f.int())
+			r.MaxRetries = int32(f.Int())
 		case 5:
-			r.RetryExceptions = f.n != 0
+			r.RetryExceptions = f.N != 0
 		case 6:
-			r.Isolate = f.n != 0
+			r.Isolate = f.N != 0
 		case 7:
-			r.Backpressure = int32(f.int())
+			r.Backpressure = int32(f.Int())
 		case 8:
-			r.Spread = f.n != 0
+			r.Spread = f.N != 0
 		case 9:
-			r.Label = string(f.b)
+			r.Label = string(f.B)
 		case 10:
-			r.MaxRestarts = int32(f.int())
+			r.MaxRestarts = int32(f.Int())
 		case 11:
-			r.MaxTaskRetries = int32(f.int())
+			r.MaxTaskRetries = int32(f.Int())
 		case 12:
-			r.MaxConcurrency = int32(f.int())
+			r.MaxConcurrency = int32(f.Int())
 		case 13:
-			err = readConcurrencyGroup(f.b, more(&r.Groups))
+			err = readConcurrencyGroup(f.B, protofield.More(f, &r.Groups))
 		case 14:
-			r.MaxPendingCalls = int32(f.int())
+			r.MaxPendingCalls = int32(f.Int())
 		case 15:
-			r.Namespace = string(f.b)
+			r.Namespace = string(f.B)
 		case 16:
-			r.ActorName = string(f.b)
+			r.ActorName = string(f.B)
 		case 17:
-			r.Detached = f.n != 0
+			r.Detached = f.N != 0
 		case 18:
-			r.GetIfExists = f.n != 0
+			r.GetIfExists = f.N != 0
 		case 19:
-			r.Group = string(f.b)
+			r.Group = string(f.B)
 		case 20:
-			if f.n != 0 && r.Resources == nil {
+			if f.N != 0 && r.Resources == nil {
 				r.Resources = []wire.Resource{}
 			}
 		case 21:
-			r.ExceptionRetries = int32(f.int())
+			r.ExceptionRetries = int32(f.Int())
 		case 22:
-			r.RetryOnly = string(f.b)
+			r.RetryOnly = string(f.B)
 		case 23:
-			r.Process = string(f.b)
+			r.Process = string(f.B)
 		case 24:
-			r.Escalate = f.n != 0
+			r.Escalate = f.N != 0
+		case 25:
+			err = readLabelMatch(f.B, protofield.More(f, &r.Labels))
+		case 26:
+			err = readLabelMatch(f.B, protofield.More(f, &r.PreferLabels))
+		case 27:
+			r.Affinity, err = wire.Affinity(f.N), f.AtMost(2, "affinity")
+		case 28:
+			r.Node = ids.Home(f.N)
 		}
 		return err
 	})
@@ -376,95 +396,116 @@ func readTaskOptions(b []byte, r *wire.TaskOptions) error {
 
 func appendArg(b []byte, r *wire.Arg) []byte {
 	if !r.Ref.IsZero() {
-		b = putObject(b, 1, &r.Ref)
+		b = protofield.PutObject(b, 1, &r.Ref)
 	}
-	b = putBytes(b, 2, r.Value.Meta)
-	b = putBytes(b, 3, r.Value.Data)
+	b = protofield.PutBytes(b, 2, r.Value.Meta)
+	b = protofield.PutBytes(b, 3, r.Value.Data)
 	for i := range r.Value.Refs {
-		b = putObject(b, 4, &r.Value.Refs[i])
+		b = protofield.PutObject(b, 4, &r.Value.Refs[i])
 	}
 	return b
 }
 
 func readArg(b []byte, r *wire.Arg) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			err = f.object(&r.Ref)
+			err = f.Object(&r.Ref)
 		case 2:
-			r.Value.Meta = f.copied()
+			r.Value.Meta = f.Copied()
 		case 3:
-			r.Value.Data = f.copied()
+			r.Value.Data = f.Copied()
 		case 4:
-			err = f.object(more(&r.Value.Refs))
+			err = f.Object(protofield.More(f, &r.Value.Refs))
 		}
 		return err
 	})
 }
 
 func appendResult(b []byte, r *wire.Result) []byte {
-	b = putUint(b, 1, uint64(r.Kind))
-	b = putBytes(b, 2, r.Value.Meta)
-	b = putBytes(b, 3, r.Value.Data)
+	b = protofield.PutUint(b, 1, uint64(r.Kind))
+	b = protofield.PutBytes(b, 2, r.Value.Meta)
+	b = protofield.PutBytes(b, 3, r.Value.Data)
 	for i := range r.Value.Refs {
-		b = putObject(b, 4, &r.Value.Refs[i])
+		b = protofield.PutObject(b, 4, &r.Value.Refs[i])
 	}
-	b = putUint(b, 5, r.Size)
-	b = appendError(b, 6, r.Err, 0)
+	b = protofield.PutUint(b, 5, r.Size)
+	b = appendError(b, 6, r.Err)
 	return b
 }
 
 func readResult(b []byte, r *wire.Result) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			r.Kind, err = wire.ResultKind(f.n), f.atMost(3, "kind")
+			r.Kind, err = wire.ResultKind(f.N), f.AtMost(3, "kind")
 		case 2:
-			r.Value.Meta = f.copied()
+			r.Value.Meta = f.Copied()
 		case 3:
-			r.Value.Data = f.copied()
+			r.Value.Data = f.Copied()
 		case 4:
-			err = f.object(more(&r.Value.Refs))
+			err = f.Object(protofield.More(f, &r.Value.Refs))
 		case 5:
-			r.Size = f.n
+			r.Size = f.N
 		case 6:
-			r.Err, err = parseError(f.b, 0)
+			r.Err, err = readError(f.B)
 		}
 		return err
 	})
 }
 
 func appendResource(b []byte, r *wire.Resource) []byte {
-	b = putString(b, 1, r.Name)
-	b = putInt(b, 2, r.Amount)
+	b = protofield.PutString(b, 1, r.Name)
+	b = protofield.PutInt(b, 2, r.Amount)
 	return b
 }
 
 func readResource(b []byte, r *wire.Resource) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			r.Name = string(f.b)
+			r.Name = string(f.B)
 		case 2:
-			r.Amount = f.int()
+			r.Amount = f.Int()
 		}
 		return err
 	})
 }
 
 func appendConcurrencyGroup(b []byte, r *wire.ConcurrencyGroup) []byte {
-	b = putString(b, 1, r.Name)
-	b = putInt(b, 2, int64(r.Max))
+	b = protofield.PutString(b, 1, r.Name)
+	b = protofield.PutInt(b, 2, int64(r.Max))
 	return b
 }
 
 func readConcurrencyGroup(b []byte, r *wire.ConcurrencyGroup) error {
-	return eachField(b, func(f field) (err error) {
-		switch f.num {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
 		case 1:
-			r.Name = string(f.b)
+			r.Name = string(f.B)
 		case 2:
-			r.Max = int32(f.int())
+			r.Max = int32(f.Int())
+		}
+		return err
+	})
+}
+
+func appendLabelMatch(b []byte, r *wire.LabelMatch) []byte {
+	b = protofield.PutString(b, 1, r.Key)
+	b = protofield.PutUint(b, 2, uint64(r.Op))
+	b = protofield.PutStrings(b, 3, r.Values)
+	return b
+}
+
+func readLabelMatch(b []byte, r *wire.LabelMatch) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Key = string(f.B)
+		case 2:
+			r.Op, err = wire.LabelOp(f.N), f.AtMost(3, "op")
+		case 3:
+			*protofield.More(f, &r.Values) = string(f.B)
 		}
 		return err
 	})

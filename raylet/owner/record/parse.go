@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mobula/internal/protofield"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -34,13 +35,13 @@ func parseBody(kind recordKind, b []byte) (Record, error) {
 	switch kind {
 	case recOptions:
 		r := &Options{}
-		err := eachField(b, func(f field) error {
-			switch f.num {
+		err := protofield.Each(b, func(f protofield.Field) error {
+			switch f.Num {
 			case 1:
-				r.No = uint32(f.n)
+				r.No = uint32(f.N)
 			case 2:
 				r.Opts = &wire.TaskOptions{}
-				return readTaskOptions(f.b, r.Opts)
+				return readTaskOptions(f.B, r.Opts)
 			}
 			return nil
 		})
@@ -65,7 +66,7 @@ func parseBody(kind recordKind, b []byte) (Record, error) {
 	case recObject:
 		r := &Object{}
 		err := readObject(b, r)
-		if err == nil && (r.Result.Kind == wire.ResultNone || (r.Result.Kind == wire.ResultError) != (r.Result.Err != nil)) {
+		if err == nil && (r.Result.Kind == wire.ResultNone && !r.ID.IsPut() || (r.Result.Kind == wire.ResultError) != (r.Result.Err != nil)) {
 			err = errors.New("no result")
 		}
 		return r, err

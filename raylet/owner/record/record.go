@@ -37,11 +37,13 @@ type Done struct {
 	Done  wire.Done  // Task, Attempt, Results, Items, Err
 }
 
-// Object is an object that no Done has: a put, an early seal, a stream's item.
+// Object is an object that no Done has: a put, an early seal, a stream's item. Without a result it is a put whose value was freed.
 type Object struct {
 	ID      ids.ObjectID
 	Attempt uint32
 	Result  wire.Result
+
+	Elsewhere uint64 // 1 above the home of the node whose store keeps it; 0: the job's own
 }
 
 // Retry is an attempt that was charged, or a running task that is being cancelled.

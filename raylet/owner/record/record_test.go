@@ -63,12 +63,24 @@ func (d draws) result() wire.Result {
 	return r
 }
 
+func (d draws) selector() (s []wire.LabelMatch) {
+	for range rapid.IntRange(0, 2).Draw(d.T, "conditions") {
+		m := wire.LabelMatch{Key: d.text(), Op: wire.LabelOp(rapid.IntRange(0, int(wire.LabelAbsent)).Draw(d.T, "op"))}
+		for range rapid.IntRange(0, 2).Draw(d.T, "values") {
+			m.Values = append(m.Values, d.text())
+		}
+		s = append(s, m)
+	}
+	return s
+}
+
 func (d draws) options() *wire.TaskOptions {
 	o := &wire.TaskOptions{
 		Func: d.text(), NumReturns: d.i32(), MaxRetries: d.i32(), RetryExceptions: d.flag(), Isolate: d.flag(), Backpressure: d.i32(),
 		Spread: d.flag(), Label: d.text(), Process: d.text(), MaxRestarts: d.i32(), MaxTaskRetries: d.i32(), MaxConcurrency: d.i32(), MaxPendingCalls: d.i32(),
 		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(), ExceptionRetries: d.i32(),
-		RetryOnly: d.text(), Escalate: d.flag(),
+		RetryOnly: d.text(), Escalate: d.flag(), Labels: d.selector(), PreferLabels: d.selector(),
+		Affinity: wire.Affinity(rapid.IntRange(0, int(wire.AffinitySoft)).Draw(d.T, "affinity")), Node: ids.Home(rapid.Uint32().Draw(d.T, "node")),
 	}
 	if d.flag() {
 		o.Resources = []wire.Resource{} // asks for nothing: not the same as not asking
@@ -139,8 +151,8 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 			}
 			b, want = AppendDone(nil, seq, &r.Done, r.State), r
 		case 3:
-			r := &Object{ID: d.object(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Result: d.result()}
-			b, want = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result), r
+			r := &Object{ID: d.object(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Result: d.result(), Elsewhere: rapid.Uint64().Draw(rt, "elsewhere")}
+			b, want = AppendObject(nil, seq, r.ID, r.Attempt, &r.Result, r.Elsewhere), r
 		case 4:
 			r := &Retry{Task: d.task(), Attempt: rapid.Uint32().Draw(rt, "attempt"), Tries: rapid.Uint32().Draw(rt, "tries"), Errors: rapid.Uint32().Draw(rt, "errors"), Cancelled: d.flag(), Insist: d.flag()}
 			b, want = AppendRetry(nil, seq, r), r
@@ -185,7 +197,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(AppendOptions(nil, 1, 2, EncodeOptions(nil, s.Opts)))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Attempt: 2, Results: []wire.Result{inline("v")}}, task.Finished))
 	f.Add(AppendDone(nil, 9, &wire.Done{Task: s.ID, Err: &errs.Error{Code: 1, Cause: []*errs.Error{{Msg: "deep", Refs: []ids.ObjectID{s.ID.Put(1)}}}}}, task.Failed))
-	f.Add(AppendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}))
+	f.Add(AppendObject(nil, 1, s.ID.Put(1), 1, &wire.Result{Kind: wire.ResultStored, Size: 9}, 4))
 	f.Add(AppendRetry(nil, 1, &Retry{Task: s.ID, Attempt: 2, Tries: 3, Errors: 4, Cancelled: true, Insist: true}))
 	f.Add(AppendForget(nil, 1, []ids.ObjectID{s.ID.Return(0)}))
 	f.Add(AppendActor(nil, 1, &Actor{Actor: ids.ActorID(s.ID), State: actor.Alive, Lease: 5}))

@@ -47,7 +47,10 @@ func samples() map[string][]byte {
 	results := []wire.Result{
 		{Kind: wire.ResultInline, Value: value, Size: 4}, {Kind: wire.ResultStored, Size: 1 << 33}, {Kind: wire.ResultError, Err: failure},
 	}
+	placed := &wire.TaskOptions{Func: "f", Labels: []wire.LabelMatch{{Key: "zone", Values: []string{"a", "", "b"}}, {Key: "ssd", Op: wire.LabelAbsent}},
+		PreferLabels: []wire.LabelMatch{{Key: "rack", Op: wire.LabelNotIn, Values: []string{"3"}}, {}}, Affinity: wire.AffinitySoft, Node: ids.MaxHome}
 	return map[string][]byte{
+		"options, placed":    AppendOptions(nil, 2, 301, EncodeOptions(nil, placed)),
 		"options":            AppendOptions(nil, 1, 300, EncodeOptions(nil, opts)),
 		"options, none":      AppendOptions(nil, 1<<40, 1, EncodeOptions(nil, &wire.TaskOptions{Resources: []wire.Resource{}})),
 		"submit":             AppendSubmit(nil, 77, spec, Submission{Born: 1e18, Parent: ids.ActorID(id), DetachedDescendant: true}),
@@ -56,8 +59,9 @@ func samples() map[string][]byte {
 		"submit, least":      AppendSubmit(nil, 0, &wire.TaskSpec{ID: id, Opts: &wire.TaskOptions{}}, Submission{}),
 		"done":               AppendDone(nil, 5, &wire.Done{Task: id, Attempt: 2, Lease: 9, Results: results, Items: 3, Times: wire.Times{Received: 1}}, task.Finished),
 		"done, failed":       AppendDone(nil, 6, &wire.Done{Task: id, Err: failure, Final: true}, task.Failed),
-		"object":             AppendObject(nil, 7, id.Put(1), 3, &results[0]),
-		"object, failed":     AppendObject(nil, 8, id.Put(1), 0, &results[2]),
+		"object":             AppendObject(nil, 7, id.Put(1), 3, &results[0], 0),
+		"object, failed":     AppendObject(nil, 8, id.Put(1), 0, &results[2], 0),
+		"object, freed":      AppendObject(nil, 8, id.Put(1), 3, &wire.Result{}, 0),
 		"retry":              AppendRetry(nil, 9, &Retry{Task: id, Attempt: 1, Tries: 2, Errors: 3, Cancelled: true, Insist: true}),
 		"retry, least":       AppendRetry(nil, 9, &Retry{Task: id}),
 		"forget":             AppendForget(nil, 10, []ids.ObjectID{obj, {Task: id, Index: WholeTask}}),
@@ -118,7 +122,7 @@ func written(r Record, seq uint64) []byte {
 	case *Done:
 		return AppendDone(nil, seq, &r.Done, r.State)
 	case *Object:
-		return AppendObject(nil, seq, r.ID, r.Attempt, &r.Result)
+		return AppendObject(nil, seq, r.ID, r.Attempt, &r.Result, r.Elsewhere)
 	case *Retry:
 		return AppendRetry(nil, seq, r)
 	case *Forget:
@@ -142,7 +146,7 @@ func BenchmarkRecords(b *testing.B) {
 	for name, write := range map[string]func([]byte) []byte{
 		"submit":  func(dst []byte) []byte { return AppendSubmit(dst, 7, spec, Submission{OptsNo: 3, Born: 1e18}) },
 		"done":    func(dst []byte) []byte { return AppendDone(dst, 7, done, task.Finished) },
-		"object":  func(dst []byte) []byte { return AppendObject(dst, 7, id.Put(1), 0, &done.Results[0]) },
+		"object":  func(dst []byte) []byte { return AppendObject(dst, 7, id.Put(1), 0, &done.Results[0], 0) },
 		"options": func(dst []byte) []byte { return AppendOptions(dst, 7, 3, EncodeOptions(nil, opts)) },
 	} {
 		data := write(nil)

@@ -61,6 +61,8 @@ type Config struct {
 	// Mirror also gets the workers' output, line by line, each line after its worker's name; may be nil. If it
 	// blocks it holds up the workers that write.
 	Mirror io.Writer
+	// MirrorOf gives what takes the place of Mirror for a job; nil: Mirror does. Several goroutines write to it, whole lines each.
+	MirrorOf func(ids.JobID) io.Writer
 	// Post takes StartFailed and Exited. It must not block, and is called from several goroutines.
 	Post func(pool.Event)
 }
@@ -119,6 +121,16 @@ func New(cfg Config) (*Launcher, error) {
 	return l, nil
 }
 
+// mirror gives who copies the output of a job's workers; nil: nobody does.
+func (l *Launcher) mirror(job ids.JobID) *mirror {
+	if l.cfg.MirrorOf != nil {
+		if w := l.cfg.MirrorOf(job); w != nil {
+			return &mirror{out: w}
+		}
+	}
+	return l.all
+}
+
 // thread forks all processes: they die with the thread that forked them, so it lives as long as
 // the launcher.
 func (l *Launcher) thread() {
@@ -170,7 +182,7 @@ func (l *Launcher) begin(p *process) error {
 // Start starts a worker. It is answered through Post.
 func (l *Launcher) Start(s pool.StartProcess) {
 	own := l.ownEnviron(s)
-	p := &process{spec: s, cfg: &l.cfg, guard: l.guard, all: l.all, own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args, gone: make(chan struct{})}
+	p := &process{spec: s, cfg: &l.cfg, guard: l.guard, mirror: l.mirror(s.Job), own: own, exe: l.cfg.Exe, name: os.Args[0], args: l.cfg.Args, gone: make(chan struct{})}
 	if err := p.choose(); err != nil {
 		go l.cfg.Post(pool.StartFailed{Worker: s.Worker, Err: fmt.Errorf("the %s program of job %v: %w", s.Language, s.Job, err)})
 		return

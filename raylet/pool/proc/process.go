@@ -29,7 +29,7 @@ type process struct {
 	spec     pool.StartProcess
 	cfg      *Config
 	guard    *guard.Guard
-	all      *mirror
+	mirror   *mirror  // nil: nobody copies what it writes
 	env      []string // environment of all workers of its program
 	cmd      *exec.Cmd
 	fd       *os.File // pidfd
@@ -61,7 +61,7 @@ func (p *process) choose() error {
 	case g.File != nil:
 		p.file, p.exe, p.args = g.File, fmt.Sprintf("/proc/self/fd/%d", g.File.Fd()), g.Args
 	case g.Exe != "":
-		if p.exe, err = lookPath(g.Exe, p.env); err != nil {
+		if p.exe, err = LookPath(g.Exe, p.env); err != nil {
 			return err
 		}
 		p.name, p.args = p.exe, g.Args
@@ -70,8 +70,8 @@ func (p *process) choose() error {
 	return nil
 }
 
-// lookPath finds a program by the PATH of env, which need not be this process'.
-func lookPath(name string, env []string) (string, error) {
+// LookPath finds a program by the PATH of env, which need not be this process'.
+func LookPath(name string, env []string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		return exec.LookPath(name)
 	}
@@ -196,8 +196,8 @@ func (p *process) terminate() {
 
 func (p *process) stream(name string) *stream {
 	s := &stream{}
-	if p.all != nil {
-		s.lines = &lines{to: p.all, prefix: "(worker/" + p.spec.Worker.String() + ") "}
+	if p.mirror != nil {
+		s.lines = &lines{to: p.mirror, prefix: "(worker/" + p.spec.Worker.String() + ") "}
 	}
 	if p.cfg.LogDir != "" {
 		s.log = &timberjack.Logger{

@@ -127,9 +127,9 @@ func (l *Launcher) startTemplate(job ids.JobID, p *process) (*template, error) {
 	}
 	l.forked++
 	t := &template{job: job, name: fmt.Sprintf("template-%d", l.forked), guard: l.guard, conn: c.(*net.UnixConn), out: &stream{}, err: &stream{}, gone: make(chan struct{}), forks: make(map[ids.WorkerID]*fork)}
-	if l.all != nil {
+	if m := l.mirror(job); m != nil {
 		prefix := "(template/" + job.String() + ") "
-		t.out.lines, t.err.lines = &lines{to: l.all, prefix: prefix}, &lines{to: l.all, prefix: prefix}
+		t.out.lines, t.err.lines = &lines{to: m, prefix: prefix}, &lines{to: m, prefix: prefix}
 	}
 	t.cmd = &exec.Cmd{
 		Path: p.exe, Args: append([]string{p.exe}, p.args...), Dir: l.cfg.Dir, Env: append(slices.Clone(p.env), fmt.Sprintf("%s=%d", EnvTemplate, templateFD), l.guard.Environ(t.name)),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
 )
@@ -39,6 +40,24 @@ func (m *Memory) Begin(_ context.Context, c register.Claim) (register.Row, error
 		return r, err
 	}
 	return m.put(r), nil
+}
+
+// Row gives the row of a home.
+func (m *Memory) Row(_ context.Context, home ids.Home) (register.Row, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	row, ok := m.rows[home]
+	if !ok {
+		return row, errs.New(errs.CodeNotFound, "no home %v", home)
+	}
+	return row, nil
+}
+
+// Len is how many homes there are.
+func (m *Memory) Len() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.rows)
 }
 
 func (m *Memory) put(r register.Row) register.Row {

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"mobula/internal/errs"
+	"mobula/internal/node"
+	"mobula/internal/safefs"
+	"mobula/internal/state"
+	"mobula/internal/trust"
+)
+
+// portsApart is how far apart the ports of two local nodes are: each has four.
+const portsApart = 10
+
+// localCluster is what cluster local is told.
+type localCluster struct {
+	nodes  int
+	dir    string
+	port   int
+	cpus   float64
+	store  string
+	detach bool
+}
+
+func (a *app) cluster() *cobra.Command {
+	c := &cobra.Command{
+		Use: "cluster", Short: "Run a cluster on this machine, and stop it", Args: cobra.NoArgs,
+		Long: `A cluster of several nodes on one machine, to try things out: the nodes are processes of their
+own, and talk over the loopback as nodes on several machines do. The guide to clusters shows
+how to start one on several machines.`,
+		Example: "  mobula cluster local -n 3\n  mobula cluster local -n 3 --detach\n  mobula cluster stop",
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.clusterLocal(), a.clusterStop())
+	return c
+}
+
+func (a *app) clusterLocal() *cobra.Command {
+	var l localCluster
+	c := &cobra.Command{
+		Use: "local", Short: "Start a cluster of several nodes on this machine", Args: cobra.NoArgs,
+		Long: `Local starts nodes that are one cluster, and prints their addresses. It runs until it is
+interrupted, and stops them then; with --detach they stay, until mobula cluster stop.`,
+		Example: "  mobula cluster local -n 3\n  mobula cluster local -n 5 --cpus 1 --store-size 256MiB --detach",
+		RunE:    func(*cobra.Command, []string) error { return a.runLocal(l) },
+	}
+	c.Flags().IntVarP(&l.nodes, "nodes", "n", 3, "number of nodes")
+	c.Flags().StringVar(&l.dir, "dir", defaultClusterDir(), "directory of the nodes' directories n1, n2, ...")
+	c.Flags().IntVar(&l.port, "port", node.DefaultPort, fmt.Sprintf("port of the first node; the next ones have it plus %d, %d, ...", portsApart, 2*portsApart))
+	c.Flags().Float64Var(&l.cpus, "cpus", 1, "CPUs of each node")
+	c.Flags().StringVar(&l.store, "store-size", "256MiB", "size of each node's object store")
+	c.Flags().BoolVarP(&l.detach, "detach", "d", false, "return when all nodes are up")
+	return c
+}
+
+// defaultClusterDir is beside the directory of the user's node.
+func defaultClusterDir() string {
+	return filepath.Join(filepath.Dir(filepath.Dir(node.DefaultAddress())), "cluster")
+}
+
+// localNodes is the output of cluster local.
+type localNodes struct {
+	Nodes []started `json:"nodes"`
+}
+
+func (l localNodes) text(w io.Writer) {
+	var data [][]string
+	for _, n := range l.Nodes {
+		data = append(data, []string{n.Node, n.Address, n.Cluster, strconv.Itoa(n.PID)})
+	}
+	rows(w, columns{head: []string{"NODE", "ADDRESS", "FOR OTHER NODES", "PID"}}, data)
+	fmt.Fprintf(w, "\nTo use it:\n  export MOBULA_ADDRESS=%s\n", l.Nodes[0].Address)
+}
+
+func (a *app) runLocal(l localCluster) (err error) {
+	if l.nodes < 1 || l.nodes > 64 {
+		return errs.New(errs.CodeInvalid, "--nodes %d: want 1 to 64", l.nodes)
+	}
+	if err := safefs.MakeDir(l.dir); err != nil {
+		return err
+	}
+	var up localNodes
+	defer func() {
+		if err != nil || !l.detach {
+			err = errors.Join(err, a.stopLocal(l.dir))
+		}
+	}()
+	var join, token string
+	for i := range l.nodes {
+		s, err := a.startLocal(l, i, join, token)
+		if err != nil {
+			return err
+		}
+		up.Nodes = append(up.Nodes, s)
+		if i > 0 || l.nodes == 1 {
+			continue
+		}
+		made, err := requestOf[state.MadeToken](a, s.Address, state.MethodTokenMake, state.TokenRequest{Role: string(trust.Data), Lifetime: time.Hour, Note: "mobula cluster local"})
+		if err != nil {
+			return err
+		}
+		join, token = s.Cluster, made.Token
+	}
+	if err := a.print(up, up.text); err != nil || l.detach {
+		return err
+	}
+	<-a.ctx.Done()
+	return nil
+}
+
+// startLocal starts one node, in the background, which joins at an address; empty: it founds the cluster.
+func (a *app) startLocal(l localCluster, i int, join, token string) (s started, err error) {
+	name := fmt.Sprintf("n%d", i+1)
+	args := []string{
+		"start", "--detach", "--json", "--name", name, "--dir", filepath.Join(l.dir, name), "--cpus", strconv.FormatFloat(l.cpus, 'g', -1, 64),
+		"--store-size", l.store, "--timeout", a.timeout.String(), "--listen", net.JoinHostPort("127.0.0.1", strconv.Itoa(l.port+i*portsApart)),
+	}
+	cmd := exec.CommandContext(a.ctx, "/proc/self/exe", args...)
+	cmd.Env = a.environ
+	if join != "" {
+		cmd.Args = append(cmd.Args, "--join", join)
+		cmd.Env = append(cmd.Env, "MOBULA_TOKEN="+token)
+	}
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if err != nil {
+		return s, errs.New(errs.CodeRuntimeSetup, "node %s did not start: %s", name, strings.TrimSpace(complaint.String()))
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, errs.New(errs.CodeProtocol, "node %s: its start printed %q: %v", name, out, err)
+	}
+	return s, nil
+}
+
+func (a *app) clusterStop() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use: "stop", Short: "Stop a cluster that mobula cluster local has started", Args: cobra.NoArgs, Example: "  mobula cluster stop",
+		RunE: func(*cobra.Command, []string) error { return a.stopLocal(dir) },
+	}
+	c.Flags().StringVar(&dir, "dir", defaultClusterDir(), "directory of the nodes' directories")
+	return c
+}
+
+// stopLocal stops the nodes of a directory, the last one first, whether or not they were started by this command.
+func (a *app) stopLocal(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return errs.New(errs.CodeNoNode, "no cluster was started in %s: %v", dir, err)
+	}
+	var all []error
+	for i := len(entries) - 1; i >= 0; i-- {
+		address := filepath.Join(dir, entries[i].Name(), node.SocketName)
+		if !safefs.Exists(address) {
+			continue
+		}
+		b := *a
+		b.ctx = context.WithoutCancel(a.ctx) // an interrupt is what stops the nodes
+		s, err := requestOf[state.Stopping](&b, address, state.MethodStop, state.StopRequest{Reason: "mobula cluster stop"})
+		if errors.Is(err, errs.ErrNoNode) {
+			continue // it has ended
+		}
+		if err == nil {
+			ctx, cancel := context.WithTimeout(b.ctx, a.timeout)
+			err = awaitEnd(ctx, s.PID, true)
+			cancel()
+		}
+		if err != nil {
+			all = append(all, fmt.Errorf("node %s: %w", entries[i].Name(), err))
+		}
+	}
+	return errors.Join(all...)
+}

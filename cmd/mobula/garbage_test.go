@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A small node's garbage is collected in large parts, and what that takes is no memory.
+func TestGarbageIsCollectedInLargeParts(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := resident(t)
+	defer allowGarbage(smallStore - 1)()
+	if grown := resident(t) - before; grown > untouched/4 {
+		t.Errorf("the process has %d bytes more", grown)
+	}
+	runtime.GC()
+	var from, to runtime.MemStats
+	runtime.ReadMemStats(&from)
+	for range untouched * smallGC / 100 / 2 >> 10 {
+		garbage = make([]byte, 1<<10)
+	}
+	runtime.ReadMemStats(&to)
+	if n := to.NumGC - from.NumGC; n > 0 {
+		t.Errorf("%d bytes of garbage were collected %d times", to.TotalAlloc-from.TotalAlloc, n)
+	}
+}
+
+var garbage []byte // on the heap
+
+// resident is how much memory this process has.
+func resident(t *testing.T) int {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := strconv.Atoi(strings.Fields(string(b))[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
+}

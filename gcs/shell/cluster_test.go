@@ -1,0 +1,160 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"mobula/actors"
+	"mobula/gcs"
+	"mobula/internal/home/register"
+	"mobula/internal/ids"
+	"mobula/internal/trust"
+	"mobula/internal/trust/credentials"
+	"mobula/internal/trust/trusttest"
+)
+
+// testCluster is a cluster on the loopback interface, with TLS.
+type testCluster struct {
+	t     *testing.T
+	trust *trusttest.Cluster
+	dir   string
+	nodes map[ids.Home]*testNode
+}
+
+// testNode is a node's control plane.
+type testNode struct {
+	*GCS
+	sys     *actors.System
+	live    *credentials.Live
+	clients string // where a server is
+	routes  string
+}
+
+func newCluster(t *testing.T) *testCluster {
+	t.Helper()
+	c := &testCluster{t: t, trust: trusttest.NewCluster(t), dir: t.TempDir(), nodes: make(map[ids.Home]*testNode)}
+	t.Cleanup(func() {
+		for h := range c.nodes {
+			c.stop(h)
+		}
+	})
+	return c
+}
+
+// freeAddress is an address that nobody listens on, and that the system gives to no connection: a server can come back to it.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(18000)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// server starts a server on a node. It knows all that are there.
+func (c *testCluster) server(home ids.Home, change func(*Config)) *testNode {
+	c.t.Helper()
+	return c.serverAt(home, freeAddress(c.t), freeAddress(c.t), change)
+}
+
+// serverAt starts a server at an address, again maybe.
+func (c *testCluster) serverAt(home ids.Home, clients, routes string, change func(*Config)) *testNode {
+	c.t.Helper()
+	n := &testNode{live: c.trust.Live(c.t, trust.ControlPlane, home, 1), clients: clients, routes: routes}
+	cfg := Config{Dir: filepath.Join(c.dir, home.String()), Node: "n" + home.String(), Listen: &ListenConfig{
+		Live: func() *credentials.Live { return n.live }, Cluster: "test", Identity: "identity-" + home.String(), Clients: n.clients, Routes: n.routes,
+	}}
+	for _, other := range c.nodes {
+		if other.routes != "" {
+			cfg.Listen.Others = append(cfg.Listen.Others, other.routes)
+		}
+	}
+	c.start(home, n, cfg, change)
+	return n
+}
+
+// node starts a node without a server.
+func (c *testCluster) node(role trust.Role, home ids.Home, change func(*Config)) *testNode {
+	c.t.Helper()
+	n := &testNode{live: c.trust.Live(c.t, role, home, 1)}
+	cfg := Config{Node: "n" + home.String(), Live: n.live, Epoch: 1}
+	for _, other := range c.nodes {
+		if other.clients != "" {
+			cfg.Servers = append(cfg.Servers, other.clients)
+		}
+	}
+	c.start(home, n, cfg, change)
+	return n
+}
+
+func (c *testCluster) start(home ids.Home, n *testNode, cfg Config, change func(*Config)) {
+	c.t.Helper()
+	if change != nil {
+		change(&cfg)
+	}
+	n.sys = actors.NewSystem(actors.Config{})
+	g, err := Start(n.sys, cfg)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	n.GCS = g
+	c.nodes[home] = n
+}
+
+func (c *testCluster) stop(home ids.Home) {
+	stopTest(c.t, c.nodes[home].sys)
+	delete(c.nodes, home)
+}
+
+// begin gives the homes their first lives.
+func (c *testCluster) begin(g *GCS, homes ...ids.Home) {
+	c.t.Helper()
+	for _, h := range homes {
+		r := gcs.HomeRecord{Row: register.Row{Home: h, Identity: "identity-" + h.String(), Epoch: 1, Life: "first"}}
+		if _, err := g.Call(c.t.Context(), gcs.Put{Record: r}); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+// actorOf is a named actor of a job of a home.
+func actorOf(home ids.Home, name string) gcs.ActorRecord {
+	rec := actor(name, "a"+home.String())
+	rec.Job, rec.Epoch = ids.JobID(home)<<36+1, 1
+	return rec
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A node of a cluster has the same tables as its servers.
+func TestANodeUsesTheTablesOfItsCluster(t *testing.T) {
+	c := newCluster(t)
+	s := c.server(1, nil)
+	c.begin(s.GCS, 1, 2)
+	n := c.node(trust.Data, 2, nil)
+	rec := actorOf(2, "hits")
+	if _, err := n.Call(within(t, 20*time.Second), gcs.Claim{Actor: rec}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Call(within(t, 20*time.Second), gcs.Lookup{Bucket: gcs.Actors, Key: rec.Key()})
+	if err != nil || len(rows) != 1 || rows[0] != gcs.Record(rec) {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}

@@ -1,0 +1,134 @@
+package modules
+
+import (
+	"archive/zip"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+
+	"mobula/internal/errs"
+)
+
+// The bounds.
+const (
+	MaxBytes   = 32 << 20 // of all files, before they are compressed
+	MaxEntries = 20_000   // names that are looked at
+	maxDepth   = 64
+)
+
+// Pack writes a zip of the modules below the directories. What is of the directory roots[i] is in the zip's directory i.
+func Pack(w io.Writer, roots []string) error {
+	z := zip.NewWriter(w)
+	p := packer{zip: z, left: MaxEntries}
+	for i, root := range roots {
+		p.root = root
+		if err := p.dir(root, strconv.Itoa(i), false, nil); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+type packer struct {
+	zip   *zip.Writer
+	root  string
+	left  int // names to look at
+	bytes int64
+}
+
+// inode tells a directory from others, by whatever path it is reached.
+type inode struct{ dev, ino uint64 }
+
+// dir packs a directory under a name. whole: it is in a package, all of which goes along. above are the directories on the way to it.
+func (p *packer) dir(path, name string, whole bool, above []inode) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil // gone
+	}
+	st := info.Sys().(*syscall.Stat_t)
+	here := inode{st.Dev, st.Ino}
+	if slices.Contains(above, here) || len(above) == maxDepth {
+		return nil // a link back
+	}
+	above = append(above, here)
+	files, err := os.ReadDir(path)
+	if err != nil {
+		return nil // not for us to read: the driver cannot import from it either
+	}
+	if p.left -= len(files); p.left < 0 {
+		return errs.New(errs.CodeRuntimeSetup, "the driver imports modules from %s, in which there are more than %d files, so they cannot be sent to other nodes: %s", p.root, MaxEntries, advice)
+	}
+	for _, f := range files {
+		if err := p.entry(filepath.Join(path, f.Name()), name+"/"+f.Name(), f.Name(), whole, above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownBinary is where the runtime's own Python package has its executable, which each node has already.
+const ownBinary = "/mobula/bin"
+
+const advice = "put the program into a directory of its own"
+
+func (p *packer) entry(path, name, base string, whole bool, above []inode) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || strings.HasPrefix(base, ".") || base == "__pycache__" || !trusted(info):
+		return nil
+	case info.IsDir():
+		if !whole && !importable(base) || exists(path, "pyvenv.cfg") || strings.HasSuffix(path, ownBinary) {
+			return nil
+		}
+		return p.dir(path, name, whole || exists(path, "__init__.py"), above)
+	case info.Mode().IsRegular() && (whole || strings.HasSuffix(base, ".py") || strings.HasSuffix(base, ".so")):
+		return p.file(path, name)
+	}
+	return nil
+}
+
+func (p *packer) file(path, name string) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil // not for us to read
+	}
+	defer func() { _ = f.Close() }() // only ever read
+	w, err := p.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(w, io.LimitReader(f, MaxBytes-p.bytes+1))
+	if err != nil {
+		return err
+	}
+	if p.bytes += n; p.bytes > MaxBytes {
+		return errs.New(errs.CodeRuntimeSetup, "the driver imports modules from %s, and they have more than %d MiB, so they cannot be sent to other nodes: %s", p.root, MaxBytes>>20, advice)
+	}
+	return nil
+}
+
+// trusted tells whether a file is this user's or root's: a script in /tmp has others' beside it.
+func trusted(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == 0 || int(st.Uid) == os.Geteuid())
+}
+
+// importable tells whether a directory's name can be that of a package.
+func importable(name string) bool {
+	for i, r := range name {
+		if r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return true
+}
+
+func exists(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
+}

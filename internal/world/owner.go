@@ -1,0 +1,204 @@
+package world
+
+import (
+	"maps"
+	"slices"
+
+	"mobula/gcs/directory"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/node/jobs"
+	"mobula/objectstore"
+	"mobula/raylet/cluster"
+	"mobula/raylet/internode"
+	"mobula/raylet/owner"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// ownerShell is the shell of one job's owner.
+type ownerShell struct {
+	*part[owner.Event, owner.Effect]
+	job   ids.JobID
+	log   *opLog
+	core  *owner.Core
+	met   bool // a client has joined
+	timer *timer
+
+	waits  bool // of a job of before the node's restart: until the core of jobs lets it go on
+	alone  bool
+	orphan bool
+	left   bool // its driver has gone since
+}
+
+// inlineBudget is small: values are packed into the store, and specs paged out.
+const inlineBudget = 24 << 10
+
+// startOwner adds the owner of a job. Of a job of before the node's restart it waits.
+func (n *Node) startOwner(job ids.JobID, restored bool) *ownerShell {
+	f := n.disk.jobs[job]
+	if f == nil {
+		f = &jobFile{}
+		n.disk.jobs[job] = f
+	}
+	o := &ownerShell{job: job, log: &f.log, waits: restored, met: restored}
+	o.part = &part[owner.Event, owner.Effect]{build: o.buildCore, do: o.carryOut, check: func() error { return o.core.Validate() }}
+	startPart(n, kindOwner, "owner/"+job.String(), o.part)
+	return o
+}
+
+func (o *ownerShell) buildCore(restart int) (core[owner.Event, owner.Effect], []owner.Event) {
+	cfg := owner.Config{Job: o.job, InlineBudget: inlineBudget}
+	if !o.met {
+		o.core = owner.New(cfg)
+		return ownerCore{o.core, o}, nil
+	}
+	o.n.w.model.rebuilt[o.job] = true
+	held := o.keptBack()
+	c, err := owner.Rebuild(cfg, o.log.replay)
+	if err != nil {
+		o.n.w.fail("the log of job %v cannot be read: %v", o.job, err)
+	}
+	o.core, o.timer = c, nil
+	if restart > 0 {
+		o.n.directory.box.put(directory.OwnerRestarted{Job: o.job})
+	}
+	if !o.waits {
+		held = append([]owner.Event{o.restored(slices.Clone(o.n.links.opened[o.job]))}, held...)
+	}
+	return ownerCore{c, o}, held
+}
+
+// ownerCore notes when the first client has joined. Until then a core that follows another is new.
+type ownerCore struct {
+	*owner.Core
+	o *ownerShell
+}
+
+func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
+	if _, joined := ev.(owner.ClientJoined); joined {
+		c.o.met = true
+	}
+	return c.Core.Step(now, ev)
+}
+
+// keptBack is what the core that was lost had taken and not yet gone on with, but for the event in hand, which comes again.
+func (o *ownerShell) keptBack() []owner.Event {
+	if o.core == nil {
+		return nil
+	}
+	held, _ := o.core.Held()
+	if len(held) == 0 {
+		return nil
+	}
+	switch o.hand.(type) {
+	case owner.Restored, owner.Timer: // a core that waits for its clients does not keep these
+		return slices.Clone(held)
+	}
+	return slices.Clone(held[:len(held)-1])
+}
+
+// restored has a rebuilt core ask every client there is, and the nodes where the job may be.
+func (o *ownerShell) restored(nodes []ids.Home) owner.Restored {
+	ev := owner.Restored{Epoch: o.n.numbers.newEpoch(), Nodes: nodes}
+	for _, id := range slices.Sorted(maps.Keys(o.n.sessions)) {
+		if s := o.n.sessions[id]; slices.Contains(s.met, o.job) {
+			ev.Clients = append(ev.Clients, s.joined(o.job))
+		}
+	}
+	for _, job := range slices.Sorted(maps.Keys(o.n.owners)) {
+		if job != o.job {
+			ev.Jobs = append(ev.Jobs, job)
+		}
+	}
+	return ev
+}
+
+func (o *ownerShell) carryOut(e owner.Effect) {
+	n := o.n
+	switch e.Kind {
+	case owner.ToClient:
+		if r, ok := e.Wire.(*wire.Resync); ok {
+			if s := n.sessions[e.Client]; s != nil && s.job != o.job {
+				s.asked(o.job, r.Epoch)
+			}
+		}
+		switch x := e.Wire.(type) {
+		case *wire.Exec:
+			n.w.model.sent(x)
+		case *wire.CancelTask:
+			n.w.model.gaveUp(x)
+		case *wire.Bye:
+			n.w.model.dismissed(n.w, e.Client)
+		}
+		n.send(e.Client, e.Wire)
+	case owner.Receipt:
+		n.send(e.Client, receipt{o.box, owner.ClientRead{Client: e.Client, Bytes: e.N}})
+	case owner.ToStore:
+		if d, ok := e.Msg.(objectstore.DropAttempt); ok {
+			n.w.model.dropped(d.ID, writing{n.w.node(e.Node), d.Attempt})
+		}
+		if e.Node == n.home {
+			n.store.box.put(e.Msg.(objectstore.Event))
+		} else {
+			n.links.say(e.Node, &internode.ToStore{Job: o.job, Msg: e.Msg.(objectstore.Event)})
+		}
+	case owner.ToSched:
+		if n.alone() {
+			n.raylet.box.put(e.Msg.(sched.Event))
+		} else {
+			n.chooser.box.put(cluster.FromOwner{Job: o.job, Event: e.Msg.(sched.Event)})
+		}
+	case owner.ToCluster:
+		if !n.alone() {
+			n.chooser.box.put(e.Msg.(cluster.Event))
+		}
+	case owner.ToDirectory:
+		n.fromOwner(o.job, e.Msg)
+	case owner.ToOwner:
+		n.toPeer(o.job, e.Job, e.Msg)
+	case owner.Log:
+		for _, r := range *e.Records {
+			if cookie := o.log.append(r.Bytes); r.Cookie != nil {
+				*r.Cookie = cookie
+			}
+		}
+	case owner.LogFree:
+		for _, c := range *e.Cookies {
+			if *c != 0 && !o.log.free(*c) {
+				n.w.fail("the owner of job %v frees record %#x, which is not there", o.job, *c)
+			}
+		}
+	case owner.Fetch:
+		f := owner.Fetched{Token: e.Token, Record: o.log.read(uint64(e.N))}
+		if f.Record == nil {
+			f.Err = errs.New(errs.CodeInvalid, "no record at %#x", e.N)
+		}
+		o.box.put(f)
+	case owner.After:
+		if o.timer != nil {
+			o.timer.stop()
+		}
+		o.timer = o.after(e.Delay(), owner.Timer{})
+	case owner.JobEnded:
+		n.jobs.box.put(jobs.Over{Job: o.job})
+	default:
+		n.w.fail("the owner of job %v asks for %d, which nobody does", o.job, e.Kind)
+	}
+}
+
+// receipt tells an owner that what it sent before is on its way.
+type receipt struct {
+	to *box
+	ev owner.ClientRead
+}
+
+// recovering tells whether an owner waits for its clients.
+func (n *Node) recovering() bool {
+	for _, o := range n.owners {
+		if o.core.Gauges().Recovering {
+			return true
+		}
+	}
+	return false
+}

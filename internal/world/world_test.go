@@ -1,0 +1,147 @@
+package world
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	oneSeed  = flag.Int64("world.seed", -1, "the seed that TestOneSeed runs")
+	allLines = flag.Bool("world.trace", false, "whether TestOneSeed prints all events")
+	oneNodes = flag.Int("world.nodes", 0, "of how many nodes TestOneSeed is; 0: the default")
+	from     = flag.Uint64("world.from", 0, "the first seed that TestPromisesHoldUnderFaults runs")
+	seeds    = flag.Int("world.seeds", 0, "how many seeds TestPromisesHoldUnderFaults runs; 0: 100, or 1,000 where MOBULA_STRESS is set")
+)
+
+// The faults that each run has to have seen.
+const (
+	leastFaults = 20
+	leastKinds  = 6
+)
+
+// TestOneSeed runs a seed again, which another test has reported.
+func TestOneSeed(t *testing.T) {
+	if *oneSeed < 0 {
+		t.Skip("-world.seed names none")
+	}
+	r, err := Run(Config{Seed: uint64(*oneSeed), Nodes: *oneNodes, Trace: *allLines})
+	t.Log(r)
+	if f, ok := err.(*Failure); ok && *allLines {
+		for _, l := range f.All {
+			fmt.Println(l)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eachSeed runs seeds on all processors, until one has failed.
+func eachSeed(t *testing.T, n int, run func(seed uint64) error) {
+	t.Helper()
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for !t.Failed() {
+				seed := next.Add(1) - 1
+				if seed >= int64(n) {
+					return
+				}
+				if err := run(uint64(seed)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Of one node alone, which has no other core between its owners and its scheduler.
+func TestPromisesHoldOnOneNode(t *testing.T) {
+	n := 20
+	if os.Getenv("MOBULA_STRESS") != "" {
+		n = 200
+	}
+	eachSeed(t, n, func(seed uint64) error {
+		_, err := Run(Config{Seed: seed, Nodes: 1})
+		return err
+	})
+}
+
+func TestPromisesHoldUnderFaults(t *testing.T) {
+	n := 100
+	switch {
+	case *seeds > 0:
+		n = *seeds
+	case os.Getenv("MOBULA_STRESS") != "":
+		n = 1000
+	case testing.Short():
+		n = 10
+	}
+	var mu sync.Mutex
+	byKind := make(map[string]int)
+	eachSeed(t, n, func(seed uint64) error {
+		seed += *from
+		r, err := Run(Config{Seed: seed})
+		if err == nil && (r.Faults < leastFaults || r.Kinds < leastKinds) {
+			err = fmt.Errorf("seed %d has seen too few faults: %v", seed, r)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for k, n := range r.ByKind {
+			byKind[k] += n
+		}
+		return err
+	})
+	t.Logf("faults of %d seeds: %v", n, byKind)
+	for _, f := range faults {
+		if n >= 1000 && byKind[f.name] == 0 {
+			t.Errorf("no run has seen a fault of kind %q", f.name)
+		}
+	}
+}
+
+// The same seed gives the same events, to the last one.
+func TestASeedGivesTheSameRunTwice(t *testing.T) {
+	eachSeed(t, 20, func(seed uint64) error {
+		a, err := Run(Config{Seed: seed})
+		if err != nil {
+			return err
+		}
+		b, err := Run(Config{Seed: seed})
+		if err == nil && (a.Hash != b.Hash || a.Events != b.Events) {
+			err = fmt.Errorf("seed %d: %d events with hash %x, then %d with %x", seed, a.Events, a.Hash, b.Events, b.Hash)
+		}
+		return err
+	})
+}
+
+// Without faults programs end as well, and nothing is left.
+func TestPromisesHoldWithoutFaults(t *testing.T) {
+	eachSeed(t, 10, func(seed uint64) error {
+		_, err := Run(Config{Seed: seed, Faults: -1})
+		return err
+	})
+}
+
+func BenchmarkRun(b *testing.B) {
+	events := 0
+	for i := range b.N {
+		r, err := Run(Config{Seed: uint64(i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		events += r.Events
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+}

@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"mobula/internal/ids"
+	"mobula/remote/transfer"
+)
+
+// holder is a node of a test that speaks the protocol by hand. talk has one connection, until that ends; nil: it is left open until the test ends.
+func holder(t *testing.T, n *network, home ids.Home, talk func(net.Conn)) {
+	tr := n.node(t, home)
+	ended := make(chan struct{})
+	if talk == nil {
+		talk = func(net.Conn) { <-t.Context().Done() }
+	}
+	go func() {
+		defer close(ended)
+		for {
+			c, _, err := tr.Accept()
+			if err != nil {
+				return
+			}
+			talk(c)
+			_ = c.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = tr.Close()
+		n.cut()
+		<-ended
+	})
+}
+
+// readFrame reads a frame; nil: the connection has ended.
+func readFrame(c net.Conn) transfer.Frame {
+	var b [transfer.HeadSize + transfer.MaxBody]byte
+	if _, err := io.ReadFull(c, b[:transfer.HeadSize]); err != nil {
+		return nil
+	}
+	h, err := transfer.DecodeHead(b[:])
+	if err != nil {
+		return nil
+	}
+	body := b[transfer.HeadSize:][:h.Body]
+	if _, err := io.ReadFull(c, body); err != nil {
+		return nil
+	}
+	f, _ := h.Decode(body)
+	return f
+}
+
+// sendChunk sends the chunk of an object at an offset, with what is to be added to its sum.
+func sendChunk(c net.Conn, token uint64, b []byte, offset int64, wrong uint32) {
+	data := b[offset:min(offset+transfer.ChunkSize, int64(len(b)))]
+	head := transfer.Append(nil, transfer.Chunk{Token: token, Offset: offset, Size: len(data), Sum: crc32.Checksum(data, castagnoli) + wrong})
+	_, _ = c.Write(append(head, data...)) // the other node may have closed the connection
+}
+
+// drain reads what the other node says until it closes the connection.
+func drain(c net.Conn) {
+	_, _ = io.Copy(io.Discard, c) // the end is all that matters
+}
+
+// Whatever a holder does, the object comes from another one, and only what was right is kept.
+func TestABadHolder(t *testing.T) {
+	want := pattern(1, 8*mib)
+	for _, c := range []struct {
+		name string
+		talk func(net.Conn)
+	}{
+		{"accepts and never answers", func(c net.Conn) { drain(c) }},
+		{"reads nothing", nil},
+		{"falls silent in the middle", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				sendChunk(c, p.Token, want, p.Offset, 0)
+				drain(c)
+			}
+		}},
+		{"falls silent in the middle of a chunk", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				_, _ = c.Write(append(transfer.Append(nil, transfer.Chunk{Token: p.Token, Size: transfer.ChunkSize}), want[:mib/2]...))
+				drain(c)
+			}
+		}},
+		{"sends wrong bytes", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				sendChunk(c, p.Token, want, p.Offset, 1)
+				drain(c)
+			}
+		}},
+		{"sends what it was not asked for", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				sendChunk(c, p.Token, want, p.Offset+2*mib, 0)
+				drain(c)
+			}
+		}},
+		{"sends under another token", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				sendChunk(c, p.Token+1, want, p.Offset, 0)
+				drain(c)
+			}
+		}},
+		{"refuses what was not asked", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				_, _ = c.Write(transfer.Append(nil, transfer.Refused{Token: p.Token + 1, Reason: transfer.Missing}))
+				drain(c)
+			}
+		}},
+		{"pulls on the wrong side", func(c net.Conn) {
+			if p, ok := readFrame(c).(transfer.Pull); ok {
+				_, _ = c.Write(transfer.Append(nil, p))
+				drain(c)
+			}
+		}},
+		{"speaks another protocol", func(c net.Conn) {
+			_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			drain(c)
+		}},
+		{"closes at once", func(net.Conn) {}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			networks(t, func(t *testing.T, n *network) {
+				holder(t, n, 9, c.talk)
+				all := newNodes(t, n, 2, func(c *transfer.Config) { c.Silence, c.Alive = 300*time.Millisecond, 100*time.Millisecond })
+				all[0].put(object(1), want)
+				dst := make([]byte, len(want))
+				if err := await(t, all[1].get(object(1), dst, 9, 1)); err != nil || !bytes.Equal(dst, want) {
+					t.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// A node that is alone with such a holder is told why it gets nothing.
+func TestAHolderThatSendsWrongBytes(t *testing.T) {
+	n := newNetwork(t, "pipes")
+	holder(t, n, 9, func(c net.Conn) {
+		if p, ok := readFrame(c).(transfer.Pull); ok {
+			sendChunk(c, p.Token, pattern(1, mib), p.Offset, 1)
+			drain(c)
+		}
+	})
+	err := await(t, newNodes(t, n, 1)[0].get(object(1), make([]byte, mib), 9))
+	if !errors.Is(err, ErrSum) || !errors.Is(err, transfer.ErrNoHolder) {
+		t.Error(err)
+	}
+}
