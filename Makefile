@@ -4,6 +4,10 @@ BIN      := bin
 PKGS     ?= ./...
 TIMEOUT  ?= 12m
 
+# How often what may fail by chance is tried: downloads, and tests that failed. The gate, .ci/run, says 3.
+TRIES    ?= 1
+export TRIES
+
 # Of the stress tests; the time bounds one package.
 STRESS_COUNT ?= 5
 STRESS_TIME  ?= 30m
@@ -29,7 +33,7 @@ export PYTHON
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cluster test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz lint api ruff bench bench-peers sim cover docs generate clean
+.PHONY: help build demo demo-cluster test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz fetch lint api ruff bench bench-peers sim cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -61,12 +65,12 @@ test: ## everything, checked: the Go half, then the Python half where there is P
 
 gotest: ## the Go half: vet, build, all tests (needs only Go and make; calls between the languages are tested where make python was)
 	$(GO) vet $(PKGS)
-	CGO_ENABLED=0 $(GO) test -timeout $(TIMEOUT) $(PKGS)
+	CGO_ENABLED=0 GO=$(GO) .ci/gotest -timeout $(TIMEOUT) $(PKGS)
 	cd internal/tools/docs && $(GO) test ./...
 
 python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later with venv and pip)
-	@sh python/venv.sh $(VENV)
-	@$(VENV)/bin/python python/tests/suites/bring.py
+	@.ci/try sh python/venv.sh $(VENV)
+	@.ci/try $(VENV)/bin/python python/tests/suites/bring.py
 	@mkdir -p python/mobula/bin && ln -sf ../../../$(BIN)/mobula python/mobula/bin/mobula
 
 wheel: python ## dist/*.whl: the Python package with the executable of this machine's kind inside
@@ -75,9 +79,9 @@ wheel: python ## dist/*.whl: the Python package with the executable of this mach
 pytest: python ## the Python half, the SDK and the benchmarks beside peers: types and tests
 	cd python && ../$(VENV)/bin/python -m mypy
 	cd python && ../$(VENV)/bin/python -m mypy ../samples/python/*.py
-	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q -n $(PYTEST_JOBS) --dist loadfile
+	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula $(CURDIR)/.ci/pytest ../$(VENV)/bin/python -n $(PYTEST_JOBS) --dist loadfile
 	cd benchmarks/peers && ../../$(VENV)/bin/python -m mypy
-	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../../$(VENV)/bin/python -m pytest -q
+	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula $(CURDIR)/.ci/pytest ../../$(VENV)/bin/python
 
 pytest-newest: build ## the SDK's tests on the newest Python that the machine has or uv can load, in an environment of its own; ARGS names tests
 	@mkdir -p .cache python/mobula/bin && ln -sf ../../../$(BIN)/mobula python/mobula/bin/mobula
@@ -110,10 +114,19 @@ stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5
 soak: ## 30 minutes of short jobs under kills of workers, after which the node holds what it held before; SOAK=10m says otherwise
 	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e
 
-nightly: soak stress ## what takes too long for every change
+nightly: race fuzz ## what looks for new faults, and takes too long for every change
+	$(MAKE) --no-print-directory pytest-newest dask-ml joblib-suite soak stress
+	$(MAKE) --no-print-directory dask-suite ARGS='--sample 10 --fresh --jobs 2'
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)
+
+fetch: ## what lint and test download, so that they need no network
+	.ci/try $(GO) mod download
+	.ci/try $(GO) mod tidy -diff
+	cd internal/tools/docs && $(CURDIR)/.ci/try $(GO) mod download
+	.ci/try $(GO) run $(LINT) version
+	@if sh python/interpreter.sh >/dev/null; then $(MAKE) --no-print-directory python; fi
 
 lint: ## golangci-lint, go.mod, the rules of internal/lint (pure cores, layers, the API, the size of hello world), and ruff where there is Python 3.11 or later
 	$(GO) run $(LINT) run
