@@ -57,7 +57,7 @@ var layers = []layer{
 	{"measuring it", words("benchmarks"), words("networks-of-tests state traces drivers assembly public-API")},
 	{"simulating it", words("benchmarks/sim"), words("ids-and-errors data-structures protocol cores")},
 	{"generators", words("internal/tools wire/pb"), words("ids-and-errors")},
-	{"its tests", words("e2e internal/lint internal/transcript telemetry/collector internal/home/register/registertest internal/trust/trusttest objectstore/spill/storage/storagetest"), words("anything")},
+	{"its tests", words("e2e internal/lint internal/testkit internal/transcript telemetry/collector internal/home/register/registertest internal/trust/trusttest objectstore/spill/storage/storagetest"), words("anything")},
 }
 
 // homes are the modules of others, each with the directories that may import it. Another one begins with a line here.
@@ -92,6 +92,7 @@ var homes = map[string][]string{
 	"google.golang.org/grpc":             words("telemetry/collector"),
 	"golang.org/x/sync":                  words("internal/tools"),
 	"google.golang.org/protobuf":         words("internal/codec internal/protofield internal/tools telemetry/collector wire"),
+	"pgregory.net/rapid":                 words("internal/testkit"),
 }
 
 // layerOf is the row of a package: that of the longest directory.
