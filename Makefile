@@ -2,9 +2,10 @@
 GO       ?= go
 BIN      := bin
 PKGS     ?= ./...
-TIMEOUT  ?= 12m
 
-# How often what may fail by chance is tried: downloads, and tests that failed. The gate, .ci/run, says 3.
+# The steps of the gate. TRIES says how often what may fail by chance is tried: downloads, and tests that failed. The gate itself, .ci/run,
+# says 3.
+GATE     := $(GO) run ./internal/tools/gate
 TRIES    ?= 1
 export TRIES
 
@@ -28,12 +29,12 @@ CLUSTER_PORT  ?= 7710
 PYTHON ?=
 VENV   := .venv
 PYTEST_JOBS ?= 2
-export PYTHON
+export PYTHON PYTEST_JOBS
 
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cluster test gotest python wheel pytest pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz fetch lint api ruff bench bench-peers sim cover docs generate clean
+.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz fetch lint api ruff bench bench-peers sim cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -53,9 +54,9 @@ demo-cluster: build ## the same over three nodes of a local cluster, which have 
 	$(BIN)/mobula cluster local --nodes 3 --cpus 1 --store-size $(CLUSTER_STORE) --dir $$dir --port $(CLUSTER_PORT) --detach && \
 	MOBULA_ADDRESS=$$dir/n1 $(BIN)/sort -size $(SIZE) -store $(CLUSTER_STORE) -partitions $(PARTITIONS) -workers 3
 
-test: ## everything, checked: the Go half, then the Python half where there is Python 3.11 or later
+test: ## everything, checked: the Go half, then the Python half where there is Python 3.11 or later; each step's time at the end
 	@if sh python/interpreter.sh >/dev/null; then \
-		$(MAKE) --no-print-directory python && $(MAKE) --no-print-directory gotest && $(MAKE) --no-print-directory pytest; \
+		$(MAKE) --no-print-directory python && $(GATE) vet types packages processes docs python peers; \
 	elif [ -n "$$REQUIRE_PYTHON" ]; then \
 		echo "make test: REQUIRE_PYTHON is set, and there is no Python for the Python half" >&2; exit 1; \
 	else \
@@ -64,9 +65,7 @@ test: ## everything, checked: the Go half, then the Python half where there is P
 	fi
 
 gotest: ## the Go half: vet, build, all tests (needs only Go and make; calls between the languages are tested where make python was)
-	$(GO) vet $(PKGS)
-	CGO_ENABLED=0 GO=$(GO) .ci/gotest -timeout $(TIMEOUT) $(PKGS)
-	cd internal/tools/docs && $(GO) test ./...
+	$(GATE) vet packages processes docs
 
 python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later with venv and pip)
 	@.ci/try sh python/venv.sh $(VENV)
@@ -77,11 +76,12 @@ wheel: python ## dist/*.whl: the Python package with the executable of this mach
 	$(VENV)/bin/python python/build_wheel.py $(BIN)/mobula dist
 
 pytest: python ## the Python half, the SDK and the benchmarks beside peers: types and tests
+	$(GATE) types python peers
+
+mypy: python ## mypy, over the Python code
 	cd python && ../$(VENV)/bin/python -m mypy
 	cd python && ../$(VENV)/bin/python -m mypy ../samples/python/*.py
-	cd python && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula $(CURDIR)/.ci/pytest ../$(VENV)/bin/python -n $(PYTEST_JOBS) --dist loadfile
 	cd benchmarks/peers && ../../$(VENV)/bin/python -m mypy
-	cd benchmarks/peers && MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula $(CURDIR)/.ci/pytest ../../$(VENV)/bin/python
 
 pytest-newest: build ## the SDK's tests on the newest Python that the machine has or uv can load, in an environment of its own; ARGS names tests
 	@mkdir -p .cache python/mobula/bin && ln -sf ../../../$(BIN)/mobula python/mobula/bin/mobula

@@ -85,7 +85,7 @@ var homes = map[string][]string{
 	"go.opentelemetry.io/otel/exporters": words("telemetry/otlp"),
 	"go.opentelemetry.io/proto":          words("telemetry/collector"),
 	"go.uber.org/goleak":                 words("mobulatest"),
-	"go.yaml.in/yaml/v3":                 words("telemetry/collector"),
+	"go.yaml.in/yaml/v3":                 words("internal/tools telemetry/collector"),
 	"gocloud.dev":                        words("objectstore/spill/s3"),
 	"golang.org/x/sys":                   words("benchmarks cmd internal objectstore raylet wire"),
 	"golang.org/x/term":                  words("cmd"),
