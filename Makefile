@@ -34,7 +34,7 @@ export PYTHON PYTEST_JOBS
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak nightly stress fuzz fetch lint api ruff bench bench-peers sim cover docs generate clean
+.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak deep stress fuzz fetch lint api ruff bench bench-peers sim cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -114,9 +114,8 @@ stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5
 soak: ## 30 minutes of short jobs under kills of workers, after which the node holds what it held before; SOAK=10m says otherwise
 	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e
 
-nightly: race fuzz ## what looks for new faults, and takes too long for every change
-	$(MAKE) --no-print-directory pytest-newest dask-ml joblib-suite soak stress
-	$(MAKE) --no-print-directory dask-suite ARGS='--sample 10 --fresh --jobs 2'
+deep: ## a part of what looks for new faults, and takes too long for every change, on a clone; ARGS=--list, ARGS="--part NAME"
+	$(GO) run ./internal/tools/deep $(ARGS)
 
 fuzz: ## every fuzz target for FUZZTIME (default 30s)
 	$(GO) run ./internal/tools/fuzzall -time $(or $(FUZZTIME),30s)

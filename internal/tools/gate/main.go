@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"mobula/internal/tools/quiet"
 )
 
 const usage = `gate [flags] [step ...]   runs the steps, or all of them, from the root of the tree
@@ -37,6 +39,7 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("gate", flag.ContinueOnError)
 	goFlags := flags.String("go-flags", "", "flags for go test, with spaces between")
+	times := flags.Int("quarantine", 0, "run the tests in quarantine so often, each by itself, and no step")
 	before := flags.String("before", "", "a row for the table, NAME=SECONDS: what has run before")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
@@ -77,8 +80,21 @@ func run(args []string, out io.Writer) error {
 		j.quarantine = append(j.quarantine, testOf(e.Test))
 	}
 	e := env{python: filepath.Join(root, ".venv/bin/python"), root: root, out: out, flags: strings.Fields(*goFlags)}
+	if len(flags.Args()) == 0 && *times == 0 {
+		release, err := quiet.Hold("the gate")
+		if errors.Is(err, quiet.ErrBusy) { // it is no reason to refuse a change, but one for what follows
+			fmt.Fprintln(out, "NOTE", err)
+		} else if err != nil {
+			return err
+		} else {
+			defer release()
+		}
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *times > 0 {
+		return runQuarantine(ctx, e, j, *times)
+	}
 	rows = append(rows, runSteps(ctx, e, j, todo)...)
 	report(out, rows, j, entries)
 	if n := len(j.failures); n > 0 {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,6 +57,28 @@ func readQuarantine(file string) ([]entry, error) {
 		}
 	}
 	return entries, nil
+}
+
+// runQuarantine runs each test in quarantine by itself, several times, and tells how often it failed: one that never does may leave.
+func runQuarantine(ctx context.Context, e env, j *judge, times int) error {
+	if len(j.quarantine) == 0 {
+		fmt.Fprintln(e.out, "no test is in quarantine")
+	}
+	for _, t := range j.quarantine {
+		failed, where := 0, ""
+		for range times {
+			r := e.suiteOf(t).alone(ctx, t, nil)
+			if r.broken != "" || r.ran == 0 && len(r.failed) == 0 {
+				return fmt.Errorf("%s is in quarantine, and is no test that runs: %s", t, r.broken)
+			}
+			if len(r.failed) > 0 {
+				failed++
+				where = ", " + j.keep(t, r.logs[r.failed[0]])
+			}
+		}
+		fmt.Fprintf(e.out, "%s failed %d times of %d%s\n", t, failed, times, where)
+	}
+	return ctx.Err()
 }
 
 // testOf is the test of a name, as test.String writes it.

@@ -84,7 +84,11 @@ func loudPackages(e env) ([]namedSuite, error) {
 }
 
 func (e env) goTests(packages ...string) goTests {
-	return goTests{dir: e.root, packages: packages, flags: e.flags, environ: []string{"CGO_ENABLED=0"}, out: e.out}
+	environ := []string{"CGO_ENABLED=0"}
+	if slices.Contains(e.flags, "-race") {
+		environ = nil // the race detector needs C
+	}
+	return goTests{dir: e.root, packages: packages, flags: e.flags, environ: environ, out: e.out}
 }
 
 func docs(e env) ([]namedSuite, error) {
@@ -93,12 +97,24 @@ func docs(e env) ([]namedSuite, error) {
 	return []namedSuite{{"docs", s}}, nil
 }
 
+const sdkDir, peersDir = "python", "benchmarks/peers"
+
 func python(e env) ([]namedSuite, error) {
-	return []namedSuite{{"python", e.pyTests("python", "-n", jobs(), "--dist", "loadfile")}}, nil
+	return []namedSuite{{"python", e.pyTests(sdkDir, "-n", jobs(), "--dist", "loadfile")}}, nil
 }
 
 func peers(e env) ([]namedSuite, error) {
-	return []namedSuite{{"peers", e.pyTests("benchmarks/peers")}}, nil
+	return []namedSuite{{"peers", e.pyTests(peersDir)}}, nil
+}
+
+// suiteOf is the suite that a test is of.
+func (e env) suiteOf(t test) suite {
+	for _, dir := range []string{sdkDir, peersDir} {
+		if strings.HasPrefix(t.unit, dir+"/") {
+			return e.pyTests(dir)
+		}
+	}
+	return e.goTests(t.unit)
 }
 
 func (e env) pyTests(dir string, flags ...string) pyTests {

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// limit is what a part may take: it is stopped then, which its row says.
+const limit = 20 * time.Minute
+
+// part is one part of the deep run.
+type part struct {
+	name, says string
+	// commands run one after the other in the clone, by sh, and stop with the first failure. $SEED is a number of this run.
+	commands []string
+}
+
+const (
+	race = "CGO_ENABLED=1 MOBULA_TEST_PATIENCE=3 go test -race -tags invariants -count=1 -timeout 18m "
+	gate = "go run ./internal/tools/gate "
+)
+
+func seeded(n int) string { return fmt.Sprintf("MOBULA_TEST_SEED=${SEED}%d %spackages", n, gate) }
+
+var parts = []part{
+	{"race-cores", "Go's race detector, with invariants: cores and what they stand on",
+		[]string{race + "./actors/... ./chaos/... ./gcs/... ./graph/... ./objectstore/... ./raylet/... ./telemetry/... ./wire/... ./worker/..."}},
+	{"race-nodes", "the same: what joins them to a node, and messages between nodes",
+		[]string{race + ". ./arrowipc/... ./cmd/... ./internal/... ./mobulatest/... ./remote/... ./samples/..."}},
+	{"race-ends", "the same: the whole, with processes", []string{"make python", race + "-p 1 ./e2e/api ./e2e/disk ./e2e/languages"}},
+	{"race-faults", "the same: under kills and restarts", []string{race + "-p 1 ./e2e/cluster ./e2e/faults ./e2e/restarts"}},
+	{"fuzz", "each fuzz target for two minutes", []string{"make fuzz FUZZTIME=2m"}},
+	{"seeds", "property tests and simulations with three new seeds", []string{seeded(1), seeded(2), seeded(3)}},
+	{"quarantine", "the tests in quarantine, 20 times", []string{"make python", gate + "-quarantine 20"}},
+	{"newest-python", "the tests of the SDK on the newest Python", []string{"make pytest-newest"}},
+	{"dask", "a sample of Dask's own tests under our scheduler", []string{"make dask-suite ARGS='--sample 12 --fresh --jobs 2'"}},
+	{"suites", "joblib's own tests, and Dask-ML", []string{"make joblib-suite", "make dask-ml"}},
+	{"stress", "the fault tests at full size", []string{"make stress STRESS_COUNT=1 STRESS_TIME=18m"}},
+	{"soak", "15 minutes of short jobs under kills", []string{"make soak SOAK=15m"}},
+}
+
+// named is the part of a name.
+func named(name string) (part, error) {
+	var names []string
+	for _, p := range parts {
+		if p.name == name {
+			return p, nil
+		}
+		names = append(names, p.name)
+	}
+	return part{}, fmt.Errorf("there is no part %q: there are %s", name, strings.Join(names, ", "))
+}
