@@ -34,7 +34,7 @@ export PYTHON PYTEST_JOBS
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak deep stress fuzz fetch lint api ruff bench bench-peers sim cover docs generate clean
+.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak deep stress fuzz fetch lint api ruff bench bench-compare bench-peers sim cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -154,6 +154,9 @@ sim: ## a million tasks on 10 to 10,000 nodes, in virtual time; ARGS=--help says
 
 bench-peers: build ## the same work on Mobula, Ray and Dask, in turn; ARGS=--help says more (needs Python 3.11 and pip)
 	@python=$$(sh python/interpreter.sh) && PYTHONPATH=benchmarks $$python -m peers $(ARGS)
+
+bench-compare: ## the work tree against the commit BASE, by rows of mobench and of Python, in ten minutes; ARGS=--help says more
+	@$(GO) run ./internal/tools/compare -base "$(BASE)" $(ARGS)
 
 cover: ## coverage by package
 	CGO_ENABLED=0 $(GO) test -coverprofile=$(BIN)/cover.out -coverpkg=./... $(PKGS)

@@ -8,6 +8,5 @@
 // It never runs beside a gate or a benchmark: all of them hold one lock of the machine (internal/tools/quiet).
 //
 //	parts.go    the table of parts
-//	clone.go    the clone
 //	record.go   the rows of docs/deep.md
 package main

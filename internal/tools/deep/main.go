@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"mobula/internal/tools/checkout"
 	"mobula/internal/tools/quiet"
 )
 
@@ -82,7 +83,7 @@ func run(args []string, out io.Writer) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir := filepath.Join(root, ".cache/deep/tree")
-	short, err := clone(ctx, root, dir, *commit)
+	short, err := checkout.Bring(ctx, root, dir, *commit)
 	if err != nil {
 		return err
 	}

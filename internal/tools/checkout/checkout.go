@@ -1,4 +1,4 @@
-package main
+package checkout
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// clone brings a commit into the folder, where an earlier one may be: what its builds left serves again. It returns the commit's short name.
-func clone(ctx context.Context, root, dir, commit string) (string, error) {
+// Bring brings a commit of the repository root into dir, where an earlier one may be: ignored files stay. It returns the commit's short name.
+func Bring(ctx context.Context, root, dir, commit string) (string, error) {
 	whole, err := git(ctx, root, "rev-parse", "--verify", commit+"^{commit}")
 	if err != nil {
 		return "", err
@@ -24,8 +24,8 @@ func clone(ctx context.Context, root, dir, commit string) (string, error) {
 		}
 	}
 	for _, args := range [][]string{
-		{"fetch", "-q", root, "+" + whole + ":refs/heads/deep"},
-		{"checkout", "-q", "--force", "--detach", "refs/heads/deep"},
+		{"fetch", "-q", root, "+" + whole + ":refs/heads/brought"},
+		{"checkout", "-q", "--force", "--detach", "refs/heads/brought"},
 		{"clean", "-qfd"},
 	} {
 		if _, err := git(ctx, dir, args...); err != nil {
