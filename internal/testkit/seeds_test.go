@@ -42,7 +42,7 @@ func draws(t *testing.T, fail bool, args []string, environ ...string) (drawn []s
 	if (err != nil) != fail {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, line := range strings.Split(string(out), "\n") {
+	for line := range strings.SplitSeq(string(out), "\n") {
 		if _, drew, ok := strings.Cut(line, "drew "); ok {
 			drawn = append(drawn, drew)
 		}

@@ -60,7 +60,7 @@ func TestWhichRowsAreMarked(t *testing.T) {
 
 // A side is played by programs that print what mobench and peers print.
 func TestARoundRunsBothSides(t *testing.T) {
-	make := func(name, us, rate string) side {
+	play := func(name, us, rate string) side {
 		dir := t.TempDir()
 		script := func(file, text string) string {
 			path := filepath.Join(dir, file)
@@ -80,7 +80,7 @@ func TestARoundRunsBothSides(t *testing.T) {
 	}
 	rows := []*row{{name: "task-sync embedded"}, {name: "put-small node"}, {name: "chain python"}, {name: "wait-1k node"}}
 	for n := range 6 {
-		round(t.Context(), rows, make("new", "30", "1000"), make("base", "10", "4000"), n)
+		round(t.Context(), rows, play("new", "30", "1000"), play("base", "10", "4000"), n)
 	}
 	var out bytes.Buffer
 	report(&out, rows, "abc", 6, time.Minute)

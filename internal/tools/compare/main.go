@@ -74,7 +74,7 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	new, err := build(ctx, "new", root)
+	tree, err := build(ctx, "new", root)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func run(args []string, out io.Writer) error {
 	for longest := time.Duration(0); time.Since(begin)+longest < *budget; rounds++ {
 		at := time.Now()
 		fmt.Fprintf(os.Stderr, "round %d, %.1f minutes so far\n", rounds+1, time.Since(begin).Minutes())
-		round(ctx, rows, new, old, rounds)
+		round(ctx, rows, tree, old, rounds)
 		if ctx.Err() != nil {
 			break
 		}
@@ -96,14 +96,14 @@ func run(args []string, out io.Writer) error {
 }
 
 // round runs each row once on both sides; in the next round the other side is first.
-func round(ctx context.Context, rows []*row, new, old side, n int) {
+func round(ctx context.Context, rows []*row, tree, old side, n int) {
 	for _, r := range rows {
 		if r.failed != "" {
 			continue
 		}
-		sides := []side{new, old}
+		sides := []side{tree, old}
 		if n%2 == 1 {
-			sides = []side{old, new}
+			sides = []side{old, tree}
 		}
 		for _, s := range sides {
 			f, err := s.run(ctx, r)
@@ -118,7 +118,7 @@ func round(ctx context.Context, rows []*row, new, old side, n int) {
 			if f.rate {
 				cost = 1 / f.value
 			}
-			if s.name == new.name {
+			if s.name == tree.name {
 				r.news = append(r.news, cost)
 			} else {
 				r.bases = append(r.bases, cost)

@@ -43,7 +43,7 @@ func last(file string) (map[string]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was read
 	rows := make(map[string]record)
 	for s := bufio.NewScanner(f); s.Scan(); {
 		r, ok := parse(s.Text())

@@ -112,12 +112,12 @@ func (l *goLog) readAll(events io.Reader) error {
 func (l *goLog) read(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil || e.Action == "" {
-		l.out.Write(line) // what go says beside the events
+		l.print(string(line)) // what go says beside the events
 		return
 	}
 	switch e.Action {
 	case "build-output":
-		io.WriteString(l.out, e.Output)
+		l.print(e.Output)
 		return
 	case "build-fail":
 		l.r.broken = e.ImportPath + " does not build"
@@ -142,7 +142,7 @@ func (l *goLog) ofPackage(p *packageLog, e event) {
 		case e.Output == "FAIL\n":
 			p.told = true
 		case strings.HasPrefix(e.Output, "ok  \t"), strings.HasPrefix(e.Output, "FAIL\t"):
-			io.WriteString(l.out, e.Output)
+			l.print(e.Output)
 		default:
 			p.buffer("").WriteString(e.Output)
 		}
@@ -155,11 +155,11 @@ func (l *goLog) ofPackage(p *packageLog, e event) {
 				l.failed(test{e.Package, name}, p.buffer(name).String())
 			}
 		default: // it panicked, reached its limit, or exited in its own way: tests may not have run
-			said := p.buffer("").String()
-			for _, name := range slices.Concat(p.failed, p.running) {
-				said += p.buffer(name).String()
+			var said strings.Builder
+			for _, name := range slices.Concat([]string{""}, p.failed, p.running) {
+				said.Write(p.buffer(name).Bytes())
 			}
-			l.failed(test{unit: e.Package}, said)
+			l.failed(test{unit: e.Package}, said.String())
 		}
 	}
 	if e.Action == "pass" || e.Action == "fail" {
@@ -202,7 +202,11 @@ func (p *packageLog) buffer(name string) *bytes.Buffer {
 func (l *goLog) failed(t test, said string) {
 	l.r.failed = append(l.r.failed, t)
 	l.r.logs[t] = said
-	fmt.Fprintf(l.out, "--- failed: %s\n%s", t, head(said, 400))
+	l.print(fmt.Sprintf("--- failed: %s\n%s", t, head(said, 400)))
+}
+
+func (l *goLog) print(s string) {
+	_, _ = io.WriteString(l.out, s) // the terminal; if it is gone, the verdict still counts
 }
 
 // head is the first lines of a text.

@@ -101,7 +101,7 @@ def test_good():
 			write(t, root, "py/tests/test_a.py", second+c.code+"\n")
 			write(t, root, "py/tests/test_b.py", "def test_other():\n    pass\n")
 			var out bytes.Buffer
-			s := pyTests{root: root, dir: "py", python: python, flags: []string{"-n", "1", "--dist", "loadfile"}, cache: filepath.Join(root, "cache"), out: &out}
+			s := pyTests{root: root, dir: "py", python: python, flags: []string{"-n", "2", "--dist", "loadfile"}, cache: filepath.Join(root, "cache"), out: &out}
 			judged(t, s, &out, c.says)
 		})
 	}

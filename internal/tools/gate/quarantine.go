@@ -36,7 +36,7 @@ func readQuarantine(file string) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was read
 	var entries []entry
 	d := yaml.NewDecoder(f)
 	d.KnownFields(true)

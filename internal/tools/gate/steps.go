@@ -44,8 +44,8 @@ var steps = []step{
 	{name: "packages", says: "the tests of all Go packages that start no process", limit: 30 * time.Minute, suites: quietPackages},
 	{name: "processes", says: "the tests of the others, one package at a time", limit: 20 * time.Minute, suites: loudPackages},
 	{name: "docs", says: "the tests of what makes the site", limit: 20 * time.Minute, suites: docs},
-	{name: "python", says: "the tests of the Python SDK", limit: 40 * time.Minute, suites: python},
-	{name: "peers", says: "the tests of the benchmarks beside peers", limit: 40 * time.Minute, suites: peers},
+	{name: "python", says: "the tests of the Python SDK", limit: 25 * time.Minute, suites: python},
+	{name: "peers", says: "the tests of the benchmarks beside peers", limit: 25 * time.Minute, suites: peers},
 }
 
 // loud are the directories whose tests start processes, nodes of several at a time most of them: two such packages at once disturb each other.

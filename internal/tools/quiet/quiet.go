@@ -21,17 +21,17 @@ func Hold(name string) (release func(), err error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		holder, _ := io.ReadAll(io.LimitReader(f, 1<<10))
-		f.Close()
+		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = fmt.Errorf("%w: %s runs", ErrBusy, strings.TrimSpace(string(holder)))
 		}
 		return nil, err
 	}
 	if err := errors.Join(f.Truncate(0), writeLine(f, name)); err != nil {
-		f.Close()
+		_ = f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil
+	return func() { _ = f.Close() }, nil
 }
 
 func writeLine(f *os.File, s string) error {
