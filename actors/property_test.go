@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // ledger is a core whose authoritative state is a log written by its effects: an event
@@ -30,7 +32,7 @@ func (l *ledger) Step(_ int64, e *entry) []*entry {
 // Whatever panics where, each event is recorded exactly once by a core that survived
 // it, or poisoned, in the order of the posts.
 func TestEveryEventOnceOrPoisoned(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "events")
 		var list []*entry
 		var want []int

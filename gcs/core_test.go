@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // fakeServer is the least a key-value store must do: compare-and-set by revision.
@@ -51,7 +52,7 @@ func actor(name, id string) ActorRecord {
 // Whatever the order in which the server answers, one name has one holder, every request
 // is answered once, and the table names the actor that was granted the name.
 func TestOneNameOneHolder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		srv := &fakeServer{rows: make(map[string]fakeRow)}
 		core := NewCore()
 		var queue []Effect

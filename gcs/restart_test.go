@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // A core that is made anew in the middle of requests steps them again, while the server still answers
 // what the one before had asked: in order, for the calls are made one after the other. An actor that is told that
 // it has a name has it in the table, and a confirmed update is there.
 func TestAnswersToTheCoreBeforeAreNoAnswersToThisOne(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		srv := &fakeServer{rows: make(map[string]fakeRow)}
 		core := NewCore()
 		var calls []Effect

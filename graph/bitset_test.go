@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 func TestBitset(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		b := newBitset(300)
 		in := rapid.SliceOfNDistinct(rapid.Int32Range(0, 299), 0, 60, rapid.ID[int32]).Draw(t, "in")
 		out := rapid.SliceOfN(rapid.Int32Range(0, 299), 0, 10).Draw(t, "out")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // drawGraph makes any graph: layers of tasks with inputs from any layer below, groups, marks,
@@ -63,7 +65,7 @@ func drawConfig(t *rapid.T) Config {
 // check that nothing runs before its inputs, that nothing is freed that is used, and every total; in the
 // end everything wanted is there or has failed with a cause, and nothing else is kept.
 func TestProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		w := newWorld(t, drawGraph(t), drawConfig(t))
 		w.took = rapid.SampledFrom([]int64{1e6, 5e9}).Draw(t, "took")
 		wanted := make(map[int32]bool)

@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
@@ -810,7 +811,7 @@ func TestAStoreListsWhatItKnows(t *testing.T) {
 // Whatever is made, imported, evicted, freed and lost on three nodes, whoever asks gets what was sealed or is told that it is lost, and at the end
 // nobody has anything pinned.
 func TestNodesReadOneAnother(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		cfg := testConfig(8 * mib)
 		cfg.ColdFrom = rapid.SampledFrom([]uint64{0, 1, 64 << 10}).Draw(rt, "cold from")
 		all := newNodes(t, 3, cfg)

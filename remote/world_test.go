@@ -11,12 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // Whatever becomes of connections, and whenever a node begins another life or is fenced: between two lives each message arrives once and
 // in order, none is dropped without a word, and when nothing goes wrong any more all that waits arrives.
 func TestMessagesArriveOnceAndInOrder(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
 		for range rapid.IntRange(1, 300).Draw(rt, "steps") {
 			w.disturb()

@@ -15,6 +15,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -81,7 +82,7 @@ func TestTheRatioIsKept(t *testing.T) {
 
 // We and the SDK decide in the same way, so that a trace is complete whoever began it.
 func TestDecisionsAreTheSDKs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		ratio := rapid.Float64Range(0, 1).Draw(t, "ratio")
 		var id ids.TaskID
 		binary.BigEndian.PutUint64(id[:], rapid.Uint64Min(1).Draw(t, "high"))
@@ -95,7 +96,7 @@ func TestDecisionsAreTheSDKs(t *testing.T) {
 }
 
 func TestContextsConvertBothWays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		var tc wire.TraceContext
 		binary.BigEndian.PutUint64(tc.TraceID[:], rapid.Uint64Min(1).Draw(t, "trace"))
 		binary.BigEndian.PutUint64(tc.SpanID[:], rapid.Uint64Min(1).Draw(t, "span"))

@@ -9,11 +9,12 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // An Encoder writes what stands behind the header of a frame, and Messages reads it.
 func TestMessagesOutsideFrames(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		s := rapidSource{rt}
 		want := make([]Msg, 1+s.upTo(3))
 		var e Encoder

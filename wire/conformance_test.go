@@ -7,11 +7,13 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 func TestOurBytesAreTheGeneratedCodes(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind) {
-		rapid.Check(t, func(rt *rapid.T) {
+		testkit.Check(t, func(rt *rapid.T) {
 			m := drawMsg(rapidSource{rt}, k)
 			want := newPB(t, k)
 			toPB(t, reflect.ValueOf(m).Elem(), want)
@@ -33,7 +35,7 @@ func TestOurBytesAreTheGeneratedCodes(t *testing.T) {
 
 func TestWeReadTheGeneratedCodesBytes(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind) {
-		rapid.Check(t, func(rt *rapid.T) {
+		testkit.Check(t, func(rt *rapid.T) {
 			s := rapidSource{rt}
 			m := drawMsg(s, k)
 			p := newPB(t, k)
@@ -82,7 +84,7 @@ func addUnknown(m protoreflect.Message) {
 
 func TestCopiedMessagesShareNothingWithTheirBytes(t *testing.T) {
 	eachKind(t, func(t *testing.T, k Kind) {
-		rapid.Check(t, func(rt *rapid.T) {
+		testkit.Check(t, func(rt *rapid.T) {
 			m := drawMsg(rapidSource{rt}, k)
 			data := Append(nil, m)
 			got, err := Decode(k, data)
@@ -101,7 +103,7 @@ func TestCopiedMessagesShareNothingWithTheirBytes(t *testing.T) {
 
 // A list or message may come in two halves; both count, as with the generated code.
 func TestRepeatedFieldsMerge(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		s := rapidSource{rt}
 		a, b := drawMsg(s, KindHoldings).(*Holdings), drawMsg(s, KindHoldings).(*Holdings)
 		data := Append(Append(nil, a), b)

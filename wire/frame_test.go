@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // spliceFrom is the size from which a connection does not copy a value.
@@ -18,7 +19,7 @@ const spliceFrom = 8 << 10
 func isErr(err, kind error) bool { return errors.Is(err, kind) }
 
 func TestFramesHoldWhatWasAddedHoweverTheyAreCut(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		s := rapidSource{rt}
 		var o FrameWriter
 		o.enc.alias = 500 * s.upTo(1) // with and without splicing

@@ -17,6 +17,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +58,7 @@ func TestQuantile(t *testing.T) {
 }
 
 func TestShareCoversEverything(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 1<<40).Draw(t, "n")
 		unit := rapid.SampledFrom([]int64{1, 8, 4096}).Draw(t, "unit")
 		parts := rapid.IntRange(1, 9).Draw(t, "parts")
@@ -241,7 +243,7 @@ func TestParametersAreChecked(t *testing.T) {
 }
 
 func TestSorterSorts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 3000).Draw(t, "n")
 		src := make([]byte, n*RecordBytes)
 		Generate(src, rapid.Int64Range(0, 1<<40).Draw(t, "first"))

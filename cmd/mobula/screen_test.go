@@ -19,12 +19,13 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 // A table is never wider than the line if that is possible, no column is cut below its least width, and columns that must
 // be whole are not cut.
 func TestATableFitsTheLine(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		head := []string{"TASK", "NAME", "STATE", "AGE", "REASON"}[:rapid.IntRange(1, 5).Draw(rt, "columns")]
 		natural := make([]int, len(head))
 		for i, h := range head {

@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner/actor"
 )
 
@@ -262,7 +263,7 @@ func (w *world) check() {
 // Whatever is slow, fails or is lost, in the end each name in the table belongs to a living actor, each living actor has its name, and whoever
 // looks for an actor knows its true state.
 func TestNamesAgreeWithTheOwnersInTheEnd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		w := &world{t: t, core: New(0), table: make(map[Name]ids.ActorID), owners: make(map[ids.JobID]*fakeOwner)}
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "which") }
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // What dask's tests say of parts of the algorithm, and the same parts against plain definitions.
@@ -207,7 +209,7 @@ func drawGraph(t *rapid.T, most int) Tasks {
 }
 
 func TestReachAsDefined(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		p := partsOf(t, drawGraph(t, 30))
 		for _, down := range []bool{true, false} {
 			toward, order := &p.d.deps, slices.Clone(p.sorted)
@@ -249,7 +251,7 @@ func TestReachAsDefined(t *testing.T) {
 }
 
 func TestUnionAsDefined(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		p := spans{most: maxRuns(0)}
 		for range 3 { // what one leaves behind must not be seen by the next
 			top := rapid.SampledFrom([]int32{5, 70, 1000, 100_000}).Draw(t, "top")
@@ -294,7 +296,7 @@ func TestUnionAsDefined(t *testing.T) {
 }
 
 func TestTallyAsDefined(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(t, "places")
 		lacks, begun := make([]int32, n), make([]bool, n)
 		ranks := rapid.Permutation(slices.Collect(func(yield func(int32) bool) {

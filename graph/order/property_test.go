@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 
 	"pgregory.net/rapid"
 )
@@ -72,7 +73,7 @@ func drawKinds(t *rapid.T, g Tasks) {
 }
 
 func TestAnyGraphIsOrdered(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		g := drawGraph(t, 60)
 		if rapid.Bool().Draw(t, "kinds") {
 			drawKinds(t, g)

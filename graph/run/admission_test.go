@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -73,7 +74,7 @@ func TestWhatIsMixedTeachesNothing(t *testing.T) {
 // Tasks with large arguments are with the owner one at a time where there is memory for one, and another all the same when nothing has
 // ended for long.
 func TestTheLineWaitsForMemory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		deps := [][]int32{{}, {}, {0}, {1}, {0, 1}, {0, 1}}
 		x := newWorld(t, work(t, request(deps, 2, 3, 4, 5)), 1000*mib)
 		x.size = 200 * mib

@@ -13,6 +13,7 @@ import (
 
 	"mobula/graph"
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -132,7 +133,7 @@ func (x *world) resolve(i int) {
 // A graph with more tasks than a stream may have items reports several tasks per event, a failure at once, and every task
 // by the end.
 func TestEventsOfAGraphOfVeryManyTasks(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		const n = 60
 		w := work(t, request(make([][]int32, n), wholeRange(n)...))
 		w.Events = true
@@ -180,7 +181,7 @@ func wholeRange(n int32) []int32 {
 // Whatever the order of results, whichever tasks fail, and however often the core is lost: each wanted result is made or has
 // failed, nothing runs twice, and unneeded results are released.
 func TestEveryWantedResultComes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "tasks")
 		deps := make([][]int32, n)
 		for i := 1; i < n; i++ {
@@ -248,7 +249,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 
 // The owner has few tasks at a time while tasks take long, and many while they are short.
 func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		deps := make([][]int32, 2001)
 		for i := 1; i <= 2000; i++ {
 			deps[i] = []int32{0}
@@ -283,7 +284,7 @@ func TestTheLineMovesAsFastAsTasksEnd(t *testing.T) {
 
 // Root tasks that wait for a withheld one would wait for ever; if they secede it runs, even if the core is lost meanwhile.
 func TestWhoSecedesMakesRoomForOthers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		const n = 20
 		all := make([]int32, n)
 		for i := range all {
@@ -369,7 +370,7 @@ func TestRequestsThatContradictThemselves(t *testing.T) {
 
 // A graph takes what nodes have that come while it runs, and gives up what those had that go.
 func TestAGraphGrowsWithItsNodes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		const n = 200
 		w := work(t, request(make([][]int32, n), wholeRange(n)...))
 		w.Saturation = rapid.SampledFrom([]float64{graph.DefaultSaturation, math.Inf(1)}).Draw(t, "saturation")

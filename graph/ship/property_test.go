@@ -11,6 +11,7 @@ import (
 
 	"mobula"
 	"mobula/graph/spec"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -271,7 +272,7 @@ func check(t *rapid.T, ctx context.Context, most int, executors map[string]spec.
 
 func TestAnyGraphGivesWhatRecursionGives(t *testing.T) {
 	local := map[string]spec.Executor{"sync": spec.Sync(), "threads": spec.Threads(3)}
-	rapid.Check(t, func(rt *rapid.T) { check(rt, t.Context(), 60, local) })
+	testkit.Check(t, func(rt *rapid.T) { check(rt, t.Context(), 60, local) })
 }
 
 func TestAnyGraphGivesTheSameOnEachExecutor(t *testing.T) {
@@ -282,7 +283,7 @@ func TestAnyGraphGivesTheSameOnEachExecutor(t *testing.T) {
 		t.Run(workers.name, func(t *testing.T) {
 			ctx := mobulatest.Context(t, append(workers.opts, mobula.WithCPUs(2))...)
 			all := executors()
-			rapid.Check(t, func(rt *rapid.T) { check(rt, ctx, 30, all) })
+			testkit.Check(t, func(rt *rapid.T) { check(rt, ctx, 30, all) })
 		})
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/graph"
+	"mobula/internal/testkit"
 )
 
 // TestAnyGraph runs any graph over any cluster with any faults: everything wanted is delivered, by every policy.
 func TestAnyGraph(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 120).Draw(t, "tasks")
 		tasks, sizes := make([]graph.Task, n), make([]int64, n)
 		var wanted []int32

@@ -15,6 +15,7 @@ import (
 
 	"mobula/graph/order"
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // onBoth runs a test with the executors that are of this process.
@@ -24,7 +25,7 @@ func onBoth(t *testing.T, test func(t *testing.T, x Executor)) {
 }
 
 func TestSyncRunsInTheStaticOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "tasks")
 		g, tasks := New(), make(order.Tasks, n)
 		keys := make([]Key, n)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 func TestInternedOptionsAreBounded(t *testing.T) {
@@ -22,7 +24,7 @@ func TestInternedOptionsAreBounded(t *testing.T) {
 }
 
 func TestPairsRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		m := rapid.MapOf(rapid.String(), rapid.Float64Range(0, 1e6)).Draw(t, "m")
 		got := splitPairs(joinResources(m))
 		if len(got) != len(m) {

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
 // TestHoldingsMatchTheNode does random things and compares, whenever all is quiet, what
 // the client says it holds with what a node has counted; in the end nothing is left.
 func TestHoldingsMatchTheNode(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		f := newFake(t, Config{CacheBytes: 4 << 10})
 		var users []*Handle // one entry a user
 		var reads []Data

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 	"pgregory.net/rapid"
 
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -181,7 +182,7 @@ func TestScalarsAreTheLibrarysBytes(t *testing.T) {
 			t.Fatalf("%T %v: % x, the library writes % x", v, v, got, want)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		f := rapid.OneOf(rapid.Float64(), rapid.Map(rapid.Float32(), func(f float32) float64 { return float64(f) }),
 			rapid.Map(rapid.Int16(), func(n int16) float64 { return float64(n) / 16 }),
 			rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Copysign(0, -1), 5.960464477539063e-08, 65504, 65505})).Draw(t, "f")
@@ -224,7 +225,7 @@ func TestPropertyRoundTrip(t *testing.T) {
 		}
 		return v
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		v := gen.Draw(t, "v")
 		e, err := Of[rec](r).Encode(&v, nil, inlineMax)
 		if err != nil {

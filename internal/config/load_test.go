@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // write makes a configuration file.
@@ -282,7 +283,7 @@ func TestNamesAreUnambiguous(t *testing.T) {
 }
 
 func TestBytesRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		b := Bytes(rapid.Uint64Range(0, 1<<50).Draw(t, "n"))
 		b = b >> rapid.UintRange(0, 40).Draw(t, "shift") << rapid.UintRange(0, 10).Draw(t, "back")
 		got, err := ParseBytes(b.String())

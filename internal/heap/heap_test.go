@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 func TestOrder(t *testing.T) {
 	before := func(a, b *int) bool { return *a < *b }
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		var h, model []int
 		for _, x := range rapid.SliceOf(rapid.IntRange(-1, 40)).Draw(rt, "pushed; -1 pops, from 21 on the first is replaced") {
 			if x > 20 {
@@ -39,7 +41,7 @@ func TestOrder(t *testing.T) {
 type entry struct{ key, i int }
 
 func TestAnyCanBeTakenOffAnIndexedHeap(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		h := NewIndexed(func(a, b **entry) bool { return (*a).key < (*b).key }, func(x **entry, i int) { (*x).i = i })
 		var model []*entry // in no order
 		for _, op := range rapid.SliceOf(rapid.IntRange(-20, 20)).Draw(rt, "pushed; what is negative takes one off") {

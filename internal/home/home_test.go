@@ -12,6 +12,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 func config(t *testing.T, dir string) Config {
@@ -63,7 +64,7 @@ func TestNumbersGoOnAfterAStop(t *testing.T) {
 
 // A node that is killed at any moment gives no number out that an earlier life gave out, and every life has a larger epoch.
 func TestNoNumberIsGivenOutTwice(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
 		cfg := config(t, dir)
 		cfg.Write = func(path string, data []byte) error { return os.WriteFile(path, data, 0o600) }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // all is a message with a field of each sort.
@@ -109,7 +110,7 @@ func drawAll(t *rapid.T, depth int) (m all) {
 }
 
 func TestFieldsAreReadAsTheyWereWritten(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		want := drawAll(rt, 0)
 		b := put(nil, &want)
 		if !bytes.Equal(b, put(nil, &want)) {

@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 func TestOrder(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		var q Queue[int]
 		var model []int
 		for _, op := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(rt, "0 and 1 pop, 2 pushes in front, 3 takes one off, 4 deletes some, others push") {

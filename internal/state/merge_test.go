@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // dated is a row that has a time, by the clock of its node.
@@ -34,7 +35,7 @@ func listed(rows []dated, q Query) List[dated] {
 // Pages of several nodes, put together, have each row of each node once, newest first by the clock of the node that joins them: whatever the clocks say,
 // and though each page measures them anew.
 func TestPagesOfSeveralNodesPartitionTheirRows(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		nodes := rapid.IntRange(1, 4).Draw(rt, "nodes")
 		rows, ahead, total := make([][]dated, nodes), make([]int64, nodes), 0
 		for n := range rows {

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 func TestFilters(t *testing.T) {
@@ -105,7 +106,7 @@ func rows(rt *rapid.T) []row {
 
 // Pages put together are the whole list, each row once, in order; every page knows the total.
 func TestPagesPartitionTheList(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		all := rows(rt)
 		q := Query{Limit: rapid.IntRange(1, 20).Draw(rt, "limit")}
 		if rapid.Bool().Draw(rt, "filtered") {

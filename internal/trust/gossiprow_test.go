@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // Whenever rotations begin and however slowly nodes hear of them, each node can read what every other one writes. In the end all have one key, the last that
 // was wanted, and no generation has encrypted twice.
 func TestARotationOfKeysIsReadable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		row := FirstGossip()
 		nodes := make([]GossipRow, rapid.IntRange(1, 5).Draw(t, "nodes"))
 		for i := range nodes {

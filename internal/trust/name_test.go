@@ -9,10 +9,11 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 func TestANameIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := Name{
 			Cluster: rapid.StringMatching(`[a-z0-9]{1,63}`).Draw(t, "cluster"),
 			Role:    rapid.SampledFrom([]Role{ControlPlane, Data, Driver}).Draw(t, "role"),

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // model is the plain truth about what was handed out: one byte of shadow a 64-byte line.
@@ -275,7 +277,7 @@ func (m *model) step(op byte, x, y uint64) error {
 }
 
 func TestNothingOverlapsAndNothingIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		m := newModel(rapid.Uint64Range(Page, 4<<20).Draw(t, "limit"))
 		ops := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) [3]uint64 {
 			return [3]uint64{uint64(rapid.Byte().Draw(t, "op")), rapid.Uint64().Draw(t, "x"), rapid.Uint64().Draw(t, "y")}

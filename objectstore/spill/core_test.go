@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // What a storage may say that this package does not look at.
@@ -416,7 +418,7 @@ func TestRedeliveryStartsNothingTwice(t *testing.T) {
 
 // Whatever happens, every request is answered once, and when everything answers nothing is left.
 func TestEveryRequestIsAnsweredOnce(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		r := newRig(t, func(c *Config) {
 			c.Writers, c.Readers = rapid.IntRange(1, 3).Draw(t, "writers"), rapid.IntRange(1, 3).Draw(t, "readers")
 			c.IOTimeout = 100 * time.Second

@@ -7,11 +7,12 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // A file is deleted exactly when its last object is gone and nobody reads it.
 func TestRefsDeleteAFileWithItsLastObject(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		r := NewRefs()
 		live := map[Location]int{} // the model; empty objects may share a place
 		holds := map[FileKey]int{}
@@ -91,7 +92,7 @@ func TestRefsDeleteAFileWithItsLastObject(t *testing.T) {
 }
 
 func TestFuse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(0, 50), 1, 60).Draw(t, "sizes")
 		least := rapid.Uint64Range(1, 100).Draw(t, "least")
 		most := rapid.IntRange(1, 20).Draw(t, "most")

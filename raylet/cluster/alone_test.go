@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -26,7 +27,7 @@ func newCore(t interface{ Fatal(...any) }, cfg CoreConfig) *Core {
 // A node that is alone has no core between its owners and its scheduler, as far as either can tell: whatever they say passes as it is, in order, and nothing
 // is added. So it is again when the last other node is gone and what was wanted before is over.
 func TestAloneEverythingPassesAsItIs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		c := newCore(t, CoreConfig{})
 		if rapid.Bool().Draw(t, "had a neighbour") {
 			c.Step(1, NodeUp{Node: 4})

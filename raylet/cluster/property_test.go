@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -77,7 +78,7 @@ func drawView(t *rapid.T, s Shape) *View {
 // not there and one could become it; it is infeasible only where none could. With one best node the decision is the same each time, and of nodes that are
 // alike the first is chosen.
 func TestPlacesHoldWhatIsAsked(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		s := drawShape(t)
 		if err := s.Validate(); err != nil {
 			t.Fatal(err)

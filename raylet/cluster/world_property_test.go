@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -231,13 +233,13 @@ func TestStressRandomWorld(t *testing.T) {
 	if os.Getenv("MOBULA_STRESS") == "" {
 		t.Skip("set MOBULA_STRESS=1: 3,000 runs")
 	}
-	for range 30 {
-		playRandomly(t)
+	for i := range 30 {
+		t.Run(strconv.Itoa(i), playRandomly) // each has a name of its own, and so a seed of its own
 	}
 }
 
 func playRandomly(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := newWorld(tb{t, rt}, func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(rt, what) })
 		w.populate(shapes...)
 		w.setups = rapid.Bool().Draw(rt, "failing pools")

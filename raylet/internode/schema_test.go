@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // schema is message Payload of internode.proto.
@@ -59,7 +61,7 @@ func unknown(m protoreflect.Message) (found []byte) {
 // The protobuf library reads by the schema what we write, and we read what it writes.
 func TestTheBytesAreTheSchemas(t *testing.T) {
 	eachMessage(t, func(t *testing.T, draw func(source) Msg) {
-		rapid.Check(t, func(rt *rapid.T) {
+		testkit.Check(t, func(rt *rapid.T) {
 			m := draw(rapidSource{rt})
 			p := bySchema(t, encode(t, m))
 			if more := unknown(p.ProtoReflect()); len(more) > 0 {
@@ -77,7 +79,7 @@ func TestTheBytesAreTheSchemas(t *testing.T) {
 }
 
 func TestMessagesAreReadAsTheyWereWritten(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		s := rapidSource{rt}
 		want := make([]Msg, 1+s.upTo(4))
 		for i := range want {

@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 const gib = 1 << 30
@@ -209,7 +210,7 @@ func TestConfigIsChecked(t *testing.T) {
 // TestProperties: below the threshold no worker is ended that keeps to the memory it asked for; above it at most
 // one at a time; never the driver; never a working one while another is idle.
 func TestProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		c := mustNew(t, Config{})
 		var killing ids.ClientID
 		var since int64

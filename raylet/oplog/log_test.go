@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 func mustOpen(t interface{ Fatalf(string, ...any) }, dir string, opt Options) *Log {
@@ -28,7 +29,7 @@ func mustOpen(t interface{ Fatalf(string, ...any) }, dir string, opt Options) *L
 
 // TestModel compares a log with a list, over appends, frees, compactions and reopenings.
 func TestModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "oplog")
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
@@ -33,7 +34,7 @@ var inspectOpts = &wire.TaskOptions{Func: "f", NumReturns: 1}
 
 // What is there all the time is seen exactly once, though the core is stepped between the parts.
 func TestAScanSeesWhatStaysOnce(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		c, root := inspected(t)
 		stay, goes := map[ids.ObjectID]bool{}, []ids.ObjectID{}
 		n := uint64(0)

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -79,7 +80,7 @@ func (p placing) changed(t *rapid.T) placing {
 
 // Two tasks are of one class if and only if they ask the same: a lease for one of them is good for the other.
 func TestClassKeysDifferAsOptionsDo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		a := drawPlacing(t)
 		b := a.changed(t)
 		if rapid.Bool().Draw(t, "any other") {

@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -17,7 +18,7 @@ import (
 // Whatever clients, store and scheduler send, in whatever order, the core does not panic and
 // its counts stay right.
 func TestAnyMessagesInAnyOrder(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		c := New(Config{Job: 1, InlineBudget: 4 << 10})
 		h := &hostile{rt: rt, logs: make(map[uint64][]byte), root: ids.RootTask(1, 1), opts: []*wire.TaskOptions{
 			{Func: "one", NumReturns: 1, MaxRetries: 1},

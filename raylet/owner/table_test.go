@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // checkTable compares a table with a map, and looks at its order.
@@ -48,7 +49,7 @@ func colliding(n uint64) ids.ObjectID {
 }
 
 func TestTableIsAMap(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		var tb table
 		want := map[ids.ObjectID]*objRec{}
 		root := ids.RootTask(1, 1)
@@ -84,7 +85,7 @@ func TestTableIsAMap(t *testing.T) {
 
 // A scan gives what stays once, while others come and go and the table grows and shrinks.
 func TestTableScanGoesOnAfterChanges(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		var tb table
 		root := ids.RootTask(1, 1)
 		stay, seen := map[ids.ObjectID]bool{}, map[ids.ObjectID]int{}

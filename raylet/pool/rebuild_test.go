@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -83,7 +84,7 @@ func TestRebuild(t *testing.T) {
 // TestProperties drives the core with arbitrary processes. validate and effect hold the rules; in the end
 // every lease has its answer and nothing is left.
 func TestProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Config{CPUs: rapid.IntRange(1, 3).Draw(t, "cpus")})
 		w.step(JobStarted{Job: 1})
 		w.step(JobStarted{Job: 2, Programs: []Program{{Language: wire.LangPython, Single: true}, {Language: wire.LangGo}}})

@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 // proves that no resource is overdrawn and no lease lost; in the end everything wanted has run and
 // everything taken is back.
 func TestProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		node := res(CPU, 1000*rapid.IntRange(1, 4).Draw(t, "cpus"), GPU, 1000, "r", 3000)
 		w := newWorld(t, node...)
 		for i := range rapid.IntRange(1, 6).Draw(t, "classes") {
@@ -142,7 +143,7 @@ func (w *world) idle() bool {
 // TestRebuildFromOwners discards the core at an arbitrary moment; what the owners hold makes
 // the same tables again.
 func TestRebuildFromOwners(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		w := newWorld(t, res(CPU, 3000, "r", 2000)...)
 		keys := []ClassKey{w.task(1, 1), w.task(1, 2, res("r", 1000)...), w.task(2, 1, res(CPU, 2000)...)}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 const other ids.Home = 7
@@ -47,7 +48,7 @@ func (p *pair) off(t interface{ Fatal(...any) }) time.Duration {
 // Whatever round trips there were, the estimate is wrong by no more than that one of the last may be which may be wrong by the least: by half of it,
 // and by what clocks run apart since.
 func TestTheBestRoundTripCounts(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		p := newPair(time.Duration(rapid.Int64Range(-int64(2*time.Hour), int64(2*time.Hour)).Draw(rt, "ahead")))
 		apart := rapid.Int64Range(-500, 500).Draw(rt, "parts in a million by which the other clock runs faster")
 		type trip struct {

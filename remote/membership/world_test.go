@@ -9,13 +9,14 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote"
 )
 
 // Whatever hints come, in whatever order: what is told of a life makes sense, follows from a hint of that kind, and says nothing of a life that is over; the control
 // plane is asked about every life that is doubted, and not too often; when the hints are good again, everybody is alive.
 func TestHintsInAnyOrder(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt)
 		for range rapid.IntRange(1, 200).Draw(rt, "steps") {
 			w.step(w.draw())

@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 )
 
 // Whatever becomes of connections and nodes: every fetch ends, with the right bytes or a reason; no memory is used that was given back; nothing is said to be
 // missing that a node has; and when nothing goes wrong any more, what some node has arrives.
 func TestFetchesEnd(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		p := newPlan(rt)
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			p.disturb()

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // records makes n records with keys from a small alphabet, so that many are equal.
@@ -36,7 +38,7 @@ func keysOf(data []byte) (out []Key) {
 
 func TestIndexSorts(t *testing.T) {
 	var s scratch
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		data := records(t, rapid.IntRange(0, 300).Draw(t, "n"), "data")
 		var got []byte
 		for _, e := range s.index(data) {
@@ -49,7 +51,7 @@ func TestIndexSorts(t *testing.T) {
 }
 
 func TestMergeMerges(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 9).Draw(t, "runs")
 		runs := make([][]byte, n)
 		for i := range runs {
@@ -65,7 +67,7 @@ func TestMergeMerges(t *testing.T) {
 }
 
 func TestCutIsWhereTheSplittersGo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		data := reference(records(t, rapid.IntRange(0, 100).Draw(t, "n"), "data"))
 		keys := keysOf(records(t, 5, "splitters"))
 		sortKeys(keys)

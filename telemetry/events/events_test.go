@@ -18,6 +18,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/task"
 	"mobula/telemetry/rotate"
@@ -43,7 +44,7 @@ func all(r *Recorder, from uint64) (out []Event, next, lost uint64) {
 // Below the rate everything is recorded; the ring keeps the newest events, at least as many as configured, and
 // dropped ones are counted.
 func TestTheRingCountsWhatItLost(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		ring := rapid.IntRange(1, 5000).Draw(rt, "ring")
 		r := New(Config{Ring: ring, Rate: 1e9})
 		var read uint64 // a reader's place
@@ -237,7 +238,7 @@ func (s *safeBuffer) String() string {
 }
 
 func TestLinesAreJSON(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		reason := rapid.String().Draw(rt, "reason")
 		if rapid.Bool().Draw(rt, "bytes") {
 			reason = string(rapid.SliceOf(rapid.Byte()).Draw(rt, "raw"))

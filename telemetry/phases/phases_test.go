@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/task"
 	"mobula/telemetry"
@@ -147,7 +148,7 @@ func TestAGetInTwoRunsHasTwoIDs(t *testing.T) {
 // Whatever states a task goes through, its phases follow one another without a gap or an overlap, sum to its time,
 // and have ids and a parent of their own.
 func TestPhasesPartitionTheTask(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		b := New(0)
 		s := newSpec(rapid.Uint64().Draw(rt, "task"))
 		at := int64(1_000_000)

@@ -13,12 +13,13 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // Whatever is written, files are within their size, no more of them than said, no line is
 // cut, and what is there is the end of what was written.
 func TestBoundsHoldAndTheNewestStays(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "r")
 		if err != nil {
 			rt.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner/task"
 	"mobula/telemetry/events"
 	"mobula/wire"
@@ -189,7 +190,7 @@ func TestNothingHappened(t *testing.T) {
 
 // Any sequence of changes, whole or with its begin lost, makes a valid document.
 func TestAnyEventsMakeAValidDocument(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		var evs []events.Event
 		at := int64(1e18)
 		for range rapid.IntRange(0, 80).Draw(rt, "events") {

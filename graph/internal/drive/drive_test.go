@@ -11,6 +11,7 @@ import (
 
 	"mobula/graph"
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // world is a Runner whose tasks end in any order; it checks what it is told.
@@ -83,7 +84,7 @@ func (w *world) Wait(context.Context) ([]Ended, error) {
 }
 
 func TestAnyGraphIsDriven(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "tasks")
 		tasks := make([]graph.Task, n)
 		tries := make([]int, n)

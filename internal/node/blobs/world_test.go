@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // world is what lies around a core: the nodes that are asked, the disk, and who waits. Answers come in any order, from each node in the order sent.
@@ -195,7 +196,7 @@ func (w *world) answer() bool {
 
 // Whatever happens in whatever order: each want is answered once, what is said to be here is here and whole, what jobs use is not removed, and the bounds hold.
 func TestEveryWantIsAnswered(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		w := &world{
 			t: rt, gone: make(map[ids.Home]bool), nodes: make(map[ids.Home][]Event), parts: make(map[uint64]*onDisk), files: make(map[Place][]byte),
 			wants: make(map[Key]ids.Home), uses: make(map[Key]Place),

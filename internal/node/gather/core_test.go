@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 var crashed = errs.New(errs.CodeWorkerCrashed, "its node was killed")
@@ -113,7 +114,7 @@ func TestAQuestionToNobodyIsAnsweredAtOnce(t *testing.T) {
 
 // Whatever comes, in whatever order: each node is in the end in exactly one list, and the end comes once, with the timer at the latest.
 func TestEveryNodeIsAccountedForOnce(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "nodes")
 		var nodes []ids.Home
 		for i := range n {

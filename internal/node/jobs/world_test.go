@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
@@ -352,7 +353,7 @@ func (w *world) check() {
 // Whatever comes, in whatever order, and wherever the core is lost: everybody is answered, an owner hears of a client's end if it has heard of the client, the
 // raylet hears of a job once, no job waits for ever, and the later session of a client keeps what it has.
 func TestJobsAndClientsAgreeInTheEnd(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		w := &world{
 			t: t, core: New("n"), jobs: make(map[ids.JobID]*shown), members: make(map[ids.ClientID]Client), asks: make(map[Ask]Event), joining: make(map[Ask]Client),
 			leaving: make(map[ids.ClientID]bool), found: make(map[ids.JobID]bool),

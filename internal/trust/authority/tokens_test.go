@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/authority"
 )
@@ -173,7 +174,7 @@ func TestTokensAndAClockThatIsSet(t *testing.T) {
 // A token for one use has one user, however many ask at once, of however many servers, whatever answers of the tables are lost, and however often
 // everybody asks again.
 func TestOneUseIsOneUser(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		c := newCluster()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // heap lends page-aligned memory and counts what is out.
@@ -105,7 +106,7 @@ func check(t interface{ Fatalf(string, ...any) }, file []byte, want Header, objs
 }
 
 func TestStreamMakesTheFileThatTheIndexDescribes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		size := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(Large-2, Large+2), rapid.IntRange(4000, 4200),
 			rapid.IntRange(BatchBytes-3*Page, BatchBytes+2*Page), rapid.SampledFrom([]int{0, Page, Large, BatchBytes, 2*BatchBytes + 1}))
 		objs := objects(rapid.SliceOfN(size, 0, 4).Draw(t, "sizes"), rapid.SampledFrom([]int{0, 0, 64, 1}).Draw(t, "shift"))

@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -119,7 +120,7 @@ func (d draws) spec() *wire.TaskSpec {
 }
 
 func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	testkit.Check(t, func(rt *rapid.T) {
 		d := draws{rt}
 		seq := rapid.Uint64().Draw(rt, "number")
 		var b []byte

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"mobula/internal/testkit"
 )
 
 // However the output of two workers is split into writes, each line arrives whole, in its worker's order, with the
 // worker's name.
 func TestLinesAreNeverCut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	testkit.Check(t, func(t *rapid.T) {
 		var out bytes.Buffer
 		m := &mirror{out: &out}
 		texts := map[string]string{"a ": "one\ntwo\n\nlast", "b ": "x\nyy\nzzz\n"}
