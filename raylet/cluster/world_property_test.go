@@ -174,8 +174,12 @@ func (w *world) unfinished() int {
 // drain lets everything end, and checks that it does and that nothing is left of it.
 func (w *world) drain() {
 	w.setups = false
+	least := w.unfinished()
 	for round := 0; w.unfinished() > 0; round++ {
-		if round > 600 { // half a minute
+		if n := w.unfinished(); n < least {
+			least, round = n, 0
+		}
+		if round > 600 { // half a minute in which nothing has ended: one node may have much to do
 			for _, o := range w.jobs() {
 				for _, k := range o.classes {
 					w.note("owner %v: %+v", o.job, *k)

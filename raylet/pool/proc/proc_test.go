@@ -47,7 +47,7 @@ func worker(life string) {
 		for _, kv := range os.Environ() {
 			if strings.HasPrefix(kv, guard.Variable+"=node.") && strings.HasSuffix(kv, "."+os.Getenv(EnvID)) {
 				fmt.Println("marked")
-			} else if strings.HasPrefix(kv, "MOBULA_") || strings.HasPrefix(kv, "GOMEMLIMIT") {
+			} else if strings.HasPrefix(kv, "MOBULA_") && !strings.HasPrefix(kv, "MOBULA_TEST_") || strings.HasPrefix(kv, "GOMEMLIMIT") {
 				fmt.Println(kv)
 			}
 		}
