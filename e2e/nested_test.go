@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/internal/testkit"
 )
 
 var quicksort mobula.Func2[[]int64, int, []int64]
@@ -57,7 +58,7 @@ func TestNestedQuicksortOnTwoCPUs(t *testing.T) {
 		}
 	}()
 	ctx = c.Context(ctx)
-	for seed := range uint64(size(3, 200)) {
+	for _, seed := range testkit.Seeds(t, size(3, 200)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		a := make([]int64, 200_000)
 		for i := range a {

@@ -11,6 +11,7 @@ import (
 
 	"mobula"
 	"mobula/chaos"
+	"mobula/internal/testkit"
 )
 
 // The node is killed at a place in a worker, and again while a driver waits: the driver goes on.
@@ -148,18 +149,14 @@ func TestTwoCrashesOnOneMessage(t *testing.T) {
 
 // Whatever the plan, work ends, with the right answers.
 func TestAnyPlan(t *testing.T) {
-	seed := chaos.Seed()
-	for i := range seeds() {
-		seed := seed + uint64(i)
-		t.Run("processes", func(t *testing.T) {
-			t.Logf("seed %d", seed)
+	for _, seed := range testkit.Seeds(t, seeds()) {
+		t.Run(fmt.Sprintf("processes %d", seed), func(t *testing.T) {
 			ctx := limit(t, Context(t, WithFaults(anyPlan(seed, false)), mobula.WithProcesses(), mobula.WithStore(12<<20), mobula.WithCPUs(2), mobula.WithLogger(quiet())))
 			if err := load(ctx, 12); err != nil {
 				t.Error(err)
 			}
 		})
-		t.Run("node", func(t *testing.T) {
-			t.Logf("seed %d", seed)
+		t.Run(fmt.Sprintf("node %d", seed), func(t *testing.T) {
 			n := StartNode(t, NodeConfig{Faults: anyPlan(seed, true), CPUs: 2, Store: 12 << 20})
 			ctx := limit(t, n.Connect(mobula.ConnectLogger(quiet())).Context(t.Context()))
 			if err := load(ctx, 12); err != nil {

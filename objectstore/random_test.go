@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/wire"
 )
@@ -53,9 +54,9 @@ type getOf struct {
 	id     ids.ObjectID
 }
 
-func newChaos(t testing.TB, seed int64, limit uint64) *chaos {
+func newChaos(t testing.TB, seed uint64, limit uint64) *chaos {
 	cfg := testConfig(limit)
-	rnd := rand.New(rand.NewSource(seed))
+	rnd := rand.New(rand.NewSource(int64(seed)))
 	cfg.MaxSpills, cfg.MaxRestores = 1+rnd.Intn(4), 1+rnd.Intn(4)
 	cfg.ColdFrom = []uint64{0, 1, 64 << 10}[rnd.Intn(3)]
 	switch rnd.Intn(4) {
@@ -524,14 +525,14 @@ func (x *chaos) end() {
 }
 
 func TestChaos(t *testing.T) {
-	seeds, steps := int64(60), 400
+	seeds, steps := 60, 400
 	if testing.Short() {
 		seeds = 10
 	}
 	if os.Getenv("MOBULA_STRESS") != "" {
 		seeds = 4000
 	}
-	for seed := range seeds {
+	for _, seed := range testkit.Seeds(t, seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			x := newChaos(t, seed, []uint64{mib, 300 * 1024, 8 * mib}[seed%3])
 			for range steps {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula/graph"
+	"mobula/internal/testkit"
 )
 
 // maker makes graphs by hand.
@@ -275,7 +276,7 @@ func TestFaults(t *testing.T) {
 	m := tree(256, 10*mb, even)
 	w := m.workload(t, depthFirst(m))
 	for _, p := range []graph.Policy{graph.Both, graph.Withhold, graph.CoAssign} {
-		for seed := range uint64(20) {
+		for _, seed := range testkit.Seeds(t, 20) {
 			cfg := w.Config(p, 4, 2)
 			cfg.Seed = seed
 			r := seed

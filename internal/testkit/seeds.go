@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"flag"
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
@@ -26,12 +27,35 @@ func Seed(t testing.TB) uint64 {
 	if seed == 0 {
 		seed = 1
 	}
+	told(t, "seed "+strconv.FormatUint(seed, 10), run)
+	return seed
+}
+
+// Seeds are n seeds, for a test that runs a simulation with each: 0, 1 and so on, or as many others that MOBULA_TEST_SEED gives. Those of
+// a run are the same for all tests, so that a seed says by itself what it makes. They fit into an int64.
+func Seeds(t testing.TB, n int) []uint64 {
+	t.Helper()
+	run := runSeed(t)
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = run%maxRun*seedsOfARun + uint64(i)
+	}
+	if n > 0 {
+		told(t, fmt.Sprintf("seeds %d to %d", seeds[0], seeds[n-1]), run)
+	}
+	return seeds
+}
+
+// Runs have so many seeds each, and so many runs have others. Decimal, for one who reads them.
+const seedsOfARun, maxRun = 1_000_000, 1_000_000_000_000
+
+// told has a test say how it runs again, if it fails.
+func told(t testing.TB, seeds string, run uint64) {
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("seed %d: %s=%d runs it again", seed, seedVariable, run)
+			t.Logf("%s: %s=%d runs it again", seeds, seedVariable, run)
 		}
 	})
-	return seed
 }
 
 // Rand is a source of random numbers with the seed of the test.
@@ -40,7 +64,8 @@ func Rand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(Seed(t), 0))
 }
 
-// Check is rapid.Check with the seed of the test. A seed on the command line, -rapid.seed, comes first.
+// Check is rapid.Check with the seed of the test. A seed on the command line, -rapid.seed, comes first. A test that checks the same again and
+// again would draw the same again: it takes a subtest for each time.
 func Check(t *testing.T, prop func(*rapid.T)) {
 	t.Helper()
 	if seedGiven() {

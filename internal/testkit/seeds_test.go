@@ -80,6 +80,18 @@ func TestAVariableGivesOtherSeeds(t *testing.T) {
 	}
 }
 
+func TestSeedsOfARunAreNoOthers(t *testing.T) {
+	for run, want := range map[string][]uint64{
+		"": {0, 1, 2}, "0": {0, 1, 2}, "7": {7_000_000, 7_000_001, 7_000_002},
+		"18446744073709551615": {73_709_551_615_000_000, 73_709_551_615_000_001, 73_709_551_615_000_002},
+	} {
+		t.Setenv(seedVariable, run)
+		if got := Seeds(t, 3); !slices.Equal(got, want) {
+			t.Errorf("run %q has the seeds %d, want %d", run, got, want)
+		}
+	}
+}
+
 func TestTheCommandLinesSeedComesFirst(t *testing.T) {
 	a, _ := draws(t, false, []string{"-rapid.seed", "9"}, "MOBULA_TEST_SEED=1")
 	b, _ := draws(t, false, []string{"-rapid.seed", "9"}, "MOBULA_TEST_SEED=2")

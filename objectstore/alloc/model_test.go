@@ -311,9 +311,9 @@ func FuzzAllocator(f *testing.F) {
 }
 
 func TestLongRuns(t *testing.T) {
-	for seed := range int64(12) {
-		m := newModel(3<<20 + uint64(seed)*Page)
-		rnd := rand.New(rand.NewSource(seed))
+	for more, seed := range testkit.Seeds(t, 12) {
+		m := newModel(3<<20 + uint64(more)*Page)
+		rnd := rand.New(rand.NewSource(int64(seed)))
 		for i := range 1500 {
 			op := byte(rnd.Intn(8))
 			shift := rnd.Intn(50)

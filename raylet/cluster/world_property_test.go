@@ -272,7 +272,7 @@ func TestWorldFromSeeds(t *testing.T) {
 		w.drain()
 		return w.log.String()
 	}
-	for seed := range uint64(20) {
+	for _, seed := range testkit.Seeds(t, 20) {
 		once, again := run(seed), run(seed)
 		if once == again {
 			continue
@@ -288,7 +288,7 @@ func TestWorldFromSeeds(t *testing.T) {
 
 // No task waits for long while a node that could run it has room: two seconds after things have calmed down none does.
 func TestNoTaskWaitsWhileANodeIsFree(t *testing.T) {
-	for seed := range uint64(40) {
+	for _, seed := range testkit.Seeds(t, 40) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		w := newWorld(t, func(n int, _ string) int { return r.IntN(n) })
 		w.populate(shapes[:2]...)

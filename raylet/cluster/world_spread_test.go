@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
 // Tasks that are to be spread and are submitted together, while all nodes have room for all of them, run on every node: however late the leases of one come.
 func TestSpreadTasksRunOnEveryNode(t *testing.T) {
-	for seed := range uint64(300) {
+	for _, seed := range testkit.Seeds(t, 300) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		w := newWorld(t, func(n int, _ string) int { return r.IntN(n) })
 		for id := range ids.Home(3) {

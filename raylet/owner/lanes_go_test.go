@@ -12,6 +12,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/testkit"
 	"mobula/wire"
 	"mobula/worker"
 )
@@ -180,7 +181,7 @@ func TestSimulationOfGoWorkersLanes(t *testing.T) {
 	for name, p := range lanesPlans {
 		p.shared = true
 		t.Run(name, func(t *testing.T) {
-			for seed := range lanesSeeds {
+			for _, seed := range testkit.Seeds(t, lanesSeeds) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { newLanesWorld(t, seed, p, startGo).run() })
 				})

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 	"mobula/wire"
 )
@@ -246,7 +247,7 @@ func TestSimulationOfPythonWorkersLanes(t *testing.T) {
 	p := startPythons(t)
 	for name, plan := range lanesPlans {
 		t.Run(name, func(t *testing.T) {
-			for seed := range lanesSeeds {
+			for _, seed := range testkit.Seeds(t, lanesSeeds) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { newLanesWorld(t, seed, plan, p.start).run() })
 			}
 		})

@@ -461,7 +461,7 @@ func (w *lanesWorld) run() {
 }
 
 // lanesSeeds is how many runs of each plan there are.
-var lanesSeeds = func() uint64 {
+var lanesSeeds = func() int {
 	if os.Getenv("MOBULA_STRESS") != "" {
 		return 200
 	}

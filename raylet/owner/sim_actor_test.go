@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -127,7 +128,7 @@ func TestSimulationOfActors(t *testing.T) {
 		"all":      {deaths: .05, kills: .05, crash: .005, restarts: 3, retries: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range simSeeds {
+			for _, seed := range testkit.Seeds(t, simSeeds) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.run(t, seed) })
 			}
 		})
@@ -145,7 +146,7 @@ func TestSimulationOfStreams(t *testing.T) {
 		"all":      {deaths: .04, losses: .05, crash: .005},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range simSeeds {
+			for _, seed := range testkit.Seeds(t, simSeeds) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.runStreams(t, seed) })
 			}
 		})

@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -316,7 +317,7 @@ func TestSimulationOfTheWorst(t *testing.T) {
 	} {
 		p.acts = 60
 		t.Run(name, func(t *testing.T) {
-			for seed := range simSeeds / 4 {
+			for _, seed := range testkit.Seeds(t, simSeeds/4) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.run(t, seed) })
 			}
 		})

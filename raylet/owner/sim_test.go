@@ -8,6 +8,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -264,7 +265,7 @@ func (w *simWorld) spreadFailures() {
 	}
 }
 
-var simSeeds = uint64(40) // of each plan; more were run when it was written
+var simSeeds = 40 // of each plan; more were run when it was written
 
 func TestSimulation(t *testing.T) {
 	for name, p := range map[string]simPlan{
@@ -281,7 +282,7 @@ func TestSimulation(t *testing.T) {
 		"all":      {acts: 50, gets: true, others: 2, nodes: .03, deaths: .05, losses: .05, cancels: .05, crash: .004, children: true, fails: true, budget: 16 << 10, message: 2 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range simSeeds {
+			for _, seed := range testkit.Seeds(t, simSeeds) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.run(t, seed) })
 			}
 		})

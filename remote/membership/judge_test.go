@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote"
 )
 
@@ -163,7 +164,7 @@ func TestAnOldRowIsNoHeartbeat(t *testing.T) {
 // A node that lives is not declared dead: not if it is stopped for 2 s or writes late, not if the judge is stopped, not if the tables
 // are, for however long. One that is dead is declared dead, once the judge has heard itself for as long as the lease.
 func TestOnlyTheSilentAreDead(t *testing.T) {
-	for seed := range uint64(300) {
+	for _, seed := range testkit.Seeds(t, 300) {
 		if wrong := trial(seed); wrong != "" {
 			t.Fatalf("seed %d: %s", seed, wrong)
 		}

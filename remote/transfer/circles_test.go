@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // However late messages are, and whichever connections break, nodes stop or reads fail while a broadcast begins: no nodes wait for one another in a circle, and all have the
 // object soon after nothing goes wrong any more.
 func TestNoNodesWaitForOneAnother(t *testing.T) {
-	for seed := range uint64(2000) {
+	for _, seed := range testkit.Seeds(t, 2000) {
 		b := newSpread(t, seed)
 		for range b.rng.IntN(30) {
 			b.disturb()

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"testing"
+
+	"mobula/internal/testkit"
 )
 
 // pieces gives a stream in pieces, at most one a read, and then an error.
@@ -32,7 +34,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 // What is read ahead is the stream as it comes, however it is cut, and its end.
 func TestAheadGivesTheStream(t *testing.T) {
 	gone := errors.New("gone")
-	for seed := range uint64(200) {
+	for _, seed := range testkit.Seeds(t, 200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		p := &pieces{err: gone}
 		var want []byte

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"mobula/internal/testkit"
 )
 
 func lan(nodes int, seed uint64) Config {
@@ -82,7 +84,7 @@ func TestTheSameSeedIsTheSameRun(t *testing.T) {
 }
 
 func TestNobodyWhoLivesIsGivenUp(t *testing.T) {
-	for seed := range uint64(5) {
+	for _, seed := range testkit.Seeds(t, 5) {
 		g := New(lan(100, seed))
 		told := func(c Change) { t.Errorf("seed %d: %+v", seed, c) }
 		for n := range 20 { // each stands still for 2 s, at times of its own
@@ -127,7 +129,7 @@ func TestAllAgreeOnTheDead(t *testing.T) {
 	}{{3, 1, 20 * time.Second}, {10, 1, 20 * time.Second}, {32, 3, 40 * time.Second}, {100, 10, 60 * time.Second}}
 	for _, s := range sizes {
 		var all []time.Duration
-		for seed := range uint64(10) {
+		for _, seed := range testkit.Seeds(t, 10) {
 			out := kill(lan(s.nodes, seed), s.kills, s.limit)
 			if want := s.kills * (s.nodes - s.kills); len(out.times) != want || out.wrong > 0 {
 				t.Errorf("%d nodes, seed %d: %d of %d agree after %v, %d changes are wrong", s.nodes, seed, len(out.times), want, s.limit, out.wrong)
