@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/internal/testkit"
 )
 
 // The bank: accounts are named, detached actors that write each entry to a journal before they answer, and know by its number one
@@ -450,7 +451,7 @@ func TestTheBank(t *testing.T) {
 		clerks = append(clerks, c)
 	}
 	harms := slices.Concat(slices.Repeat([]string{"worker"}, size(8, 200)), slices.Repeat([]string{"node"}, size(2, 20)), slices.Repeat([]string{"stop"}, size(1, 10)))
-	rng := rand.New(rand.NewPCG(1, uint64(len(harms))))
+	rng := testkit.Rand(t)
 	rng.Shuffle(len(harms), func(i, j int) { harms[i], harms[j] = harms[j], harms[i] })
 	moves := 0
 	for i, what := range harms {

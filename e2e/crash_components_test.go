@@ -4,12 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"mobula"
 	"mobula/actors"
 	"mobula/internal/client"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // Every component of the tree panics in the middle of a step, at a random message, while
@@ -19,9 +19,7 @@ func TestEveryComponentCrashes(t *testing.T) {
 	store := size(16, 256) << 20
 	for _, mode := range []string{"embedded", "process"} {
 		t.Run(mode, func(t *testing.T) {
-			seed := uint64(time.Now().UnixNano())
-			t.Logf("seed %d", seed)
-			r := rand.New(rand.NewPCG(seed, 0))
+			seed, r := testkit.Seed(t), testkit.Rand(t)
 			ctx, cancel := limit(t)
 			defer cancel()
 			faults := &actors.Faults{}

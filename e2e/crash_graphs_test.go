@@ -3,17 +3,16 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"mobula"
 	"mobula/actors"
 	"mobula/graph/spec"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 var blocks = mobula.Register2("e2e/blocks", func(_ context.Context, mib, fill int) ([]byte, error) {
@@ -87,9 +86,7 @@ func (l *graphLoad) end() {
 func TestComponentsCrashUnderGraphs(t *testing.T) {
 	faults := &actors.Faults{}
 	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Faults: faults}, func(t *testing.T, ctx context.Context, n *node.Node) {
-		seed := uint64(time.Now().UnixNano())
-		t.Logf("seed %d", seed)
-		r := rand.New(rand.NewPCG(seed, 0))
+		r := testkit.Rand(t)
 		l := runGraphs(t, ctx, 2)
 		crashes := 0
 		for range size(2, 20) {

@@ -2,13 +2,12 @@ package e2e
 
 import (
 	"context"
-	"math/rand/v2"
 	"syscall"
 	"testing"
-	"time"
 
 	"mobula"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // Worker processes are killed at random while thousands of tasks run and the live objects are four times the
@@ -16,9 +15,7 @@ import (
 func TestWorkersAreKilled(t *testing.T) {
 	const each = 1 << 20
 	store, kills := size(16, 256)<<20, size(8, 40)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
+	seed, r := testkit.Seed(t), testkit.Rand(t)
 	ctx, cancel := limit(t)
 	defer cancel()
 	n, ctx := startNode(t, ctx, node.Config{CPUs: 2, StoreBytes: uint64(store), Processes: true})

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/internal/testkit"
 )
 
 // soakFor is how long TestSoak runs at least, for as many jobs as it takes; `make soak` says 30m.
@@ -67,6 +68,7 @@ func TestSoak(t *testing.T) {
 	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t), Spill: []string{tempDir(t)}}
 	p := mustLaunch(t, cfg)
 	began := time.Now()
+	seed := testkit.Seed(t)
 	var done atomic.Int64
 	part := func(n int, long time.Duration) {
 		t.Helper()
@@ -75,7 +77,7 @@ func TestSoak(t *testing.T) {
 		left := atomic.Int64{}
 		left.Store(int64(n))
 		for w := range 3 {
-			rng := rand.New(rand.NewPCG(uint64(w), uint64(done.Load())))
+			rng := rand.New(rand.NewPCG(seed+uint64(w), uint64(done.Load())))
 			g.Go(func() error {
 				for left.Add(-1) >= 0 || time.Now().Before(end) {
 					if err := shortJob(run, p.address, rng.IntN(10)); err != nil {

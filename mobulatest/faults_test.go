@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"mobula"
 	"mobula/chaos"
+	"mobula/internal/testkit"
 )
 
 var errInjected = errors.New("no luck")
@@ -284,13 +286,9 @@ func TestInnerSeed(t *testing.T) {
 // A failing test logs its seed, and with that seed fails again in the same way.
 func TestTheSeedReplays(t *testing.T) {
 	var faults []string
-	seed := ""
+	seed := strconv.FormatUint(testkit.Seed(t), 10)
 	for range 2 {
-		env := []string{}
-		if seed != "" {
-			env = append(env, chaos.EnvSeed+"="+seed)
-		}
-		out := fails(t, "TestInnerSeed", env...)
+		out := fails(t, "TestInnerSeed", chaos.EnvSeed+"="+seed)
 		_, rest, ok := strings.Cut(out, chaos.EnvSeed+"=")
 		if !ok {
 			t.Fatalf("there is no seed in:\n%s", out)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,6 +19,13 @@ import (
 )
 
 func TestMain(m *testing.M) { mobulatest.Main(m) }
+
+// The plan of faults takes its seed as the guide shows it: here the same one in every run, if none is set.
+func init() {
+	if os.Getenv(chaos.EnvSeed) == "" {
+		os.Setenv(chaos.EnvSeed, cmp.Or(os.Getenv("MOBULA_TEST_SEED"), "1"))
+	}
+}
 
 // quiet is for tests whose faults are wanted.
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
