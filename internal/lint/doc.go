@@ -2,6 +2,7 @@
 //
 //	purity_test.go   cores decide, and import nothing that acts: no goroutine, clock, I/O or actor, transitively
 //	layers_test.go   which package may import which layer, and which one may import a module of others
+//	seeds_test.go    tests draw from a seed that is the same in every run: none of the clock, none of the global source
 //	size_test.go     what a hello-world program links, and how large it is
 //	api_test.go      the exported API of the release before, of which nothing goes without a word in CHANGELOG.md
 //
