@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
 
+import seeds
 from mininode import MiniNode
 
 import mobula
@@ -34,6 +35,14 @@ def mini() -> Iterator[MiniNode]:
     finally:
         mobula.shutdown()
         node.close()
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """What a test draws from: made of its name. A test that fails says with which one it ran."""
+    made = seeds.of(f"{request.module.__name__}::{request.node.name}")
+    print(f"seed {made}: {seeds.VARIABLE}={seeds.run()} runs it again")
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -147,11 +147,11 @@ def test_collections(node: Any) -> None:
     assert dask.config.get("scheduler", None) is None
 
 
-def test_dataframe_shuffles(node: Any, shipped: Any) -> None:
+def test_dataframe_shuffles(node: Any, shipped: Any, seed: int) -> None:
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
     # The snippet of the talk: a mean by age.
-    frame = pd.DataFrame(np.random.randint(0, 100, size=(1024, 2)), columns=["age", "grade"])
+    frame = pd.DataFrame(np.random.default_rng(seed).integers(0, 100, size=(1024, 2)), columns=["age", "grade"])
     with mobula.dask.enable():
         df = dd.from_pandas(frame, npartitions=4)
         pd.testing.assert_series_equal(df.groupby(["age"]).mean().compute()["grade"].sort_index(), frame.groupby("age").mean()["grade"])

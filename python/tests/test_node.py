@@ -159,12 +159,12 @@ def test_looking_around(node: Any) -> None:
         _api.request("no.such", None)
 
 
-def test_threads_put_and_get(node: Any) -> None:
+def test_threads_put_and_get(node: Any, seed: int) -> None:
     failed: list[BaseException] = []
 
-    def work(seed: int) -> None:
+    def work(thread: int) -> None:
         try:
-            rng = np.random.default_rng(seed)
+            rng = np.random.default_rng([seed, thread])
             refs = []
             for i in range(60):
                 n = int(rng.integers(1, 60_000))

@@ -118,8 +118,8 @@ def test_a_task_calls_a_task(ray: Any) -> None:
 # ---- the slides: collections
 
 
-def test_arrays(ray: Any, ran: Any) -> None:
-    x = da.random.random(size=(1000, 1000), chunks=(100, 100))
+def test_arrays(ray: Any, ran: Any, seed: int) -> None:
+    x = da.random.default_rng(seed).random(size=(1000, 1000), chunks=(100, 100))
     got = (x + x.T - x.mean(axis=0)).compute()
     assert ran() > 200
     values = x.compute()
@@ -191,8 +191,8 @@ def test_the_api(binary: str) -> None:
     assert done.stdout == "4950 True\n", done.stderr
 
 
-def test_the_example(ray: Any, ran: Any) -> None:
-    frame = pd.DataFrame(np.random.randint(0, 100, size=(1024, 2)), columns=["age", "grade"])
+def test_the_example(ray: Any, ran: Any, seed: int) -> None:
+    frame = pd.DataFrame(np.random.default_rng(seed).integers(0, 100, size=(1024, 2)), columns=["age", "grade"])
     df = dd.from_pandas(frame, npartitions=2)
     got = df.groupby(["age"]).mean().compute()
     pd.testing.assert_frame_equal(got.sort_index(), frame.groupby(["age"]).mean())
@@ -200,8 +200,8 @@ def test_the_example(ray: Any, ran: Any) -> None:
 
 
 @pytest.mark.parametrize("branches", [float("inf"), 4])
-def test_the_custom_shuffle(ray: Any, shipped: list[_ship.Shipped], branches: float) -> None:
-    frame = pd.DataFrame(np.random.randint(0, 100, size=(4096, 2)), columns=["age", "grade"])
+def test_the_custom_shuffle(ray: Any, shipped: list[_ship.Shipped], branches: float, seed: int) -> None:
+    frame = pd.DataFrame(np.random.default_rng(seed).integers(0, 100, size=(4096, 2)), columns=["age", "grade"])
     with mobula.dask.enable(use_shuffle_optimization=True):
         df = dd.from_pandas(frame, npartitions=20)
         got = df.set_index(["age"], shuffle="tasks", max_branch=branches).head(10, npartitions=-1)
