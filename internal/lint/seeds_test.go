@@ -21,6 +21,7 @@ var draws = map[string]struct {
 	names   []string
 	instead string
 }{
+	"testing/quick":      {names: words("Check CheckEqual"), instead: "draws from the clock: use testkit.Check"},
 	"pgregory.net/rapid": {names: words("Check MakeCheck"), instead: "has a seed of its own at each run: use testkit.Check"},
 	"math/rand":          {only: true, names: words("New NewSource NewZipf Rand Source Source64 Zipf"), instead: "draws from the global source: use testkit.Rand"},
 	"math/rand/v2":       {only: true, names: words("New NewPCG NewChaCha8 NewZipf Rand Source PCG ChaCha8 Zipf"), instead: "draws from the global source: use testkit.Rand"},
@@ -223,6 +224,7 @@ func TestTheSeedRules(t *testing.T) {
 		{`"time"`, `func f() { eachSeed(func(seed uint64) { _ = time.Now() }) }`, ""},
 		{`"time"`, `func f() { at := time.Now().UnixNano(); use(at) }`, ""},
 		{`"pgregory.net/rapid"`, `func f(t *testing.T) { rapid.Check(t, nil) }`, "rapid.Check"},
+		{`"testing/quick"`, `func f(t *testing.T) { quick.Check(nil, nil) }`, "quick.Check"},
 		{`r "pgregory.net/rapid"`, `var f = r.MakeCheck(nil)`, "r.MakeCheck"},
 		{`. "pgregory.net/rapid"`, `func f(t *testing.T) { Check(t, nil) }`, `"." of pgregory.net/rapid`},
 		{`"math/rand/v2"`, `func f() int { return rand.IntN(3) }`, "rand.IntN"},
