@@ -41,16 +41,20 @@ func Within(t testing.TB) context.Context {
 // Eventually waits until a condition holds, and ends the test where the patience ends first.
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Patience()); !cond(); {
+	end := time.Now().Add(Patience())
+	for pause := leastPause; !cond(); pause = min(2*pause, mostPause) {
 		if time.Now().After(end) {
 			t.Fatalf("within %v: never %s", Patience(), what)
 		}
-		time.Sleep(pollEvery)
+		time.Sleep(pause)
 	}
 }
 
-// pollEvery is how often Eventually looks: short beside what is waited for, long enough to leave the processor to it.
-const pollEvery = 2 * time.Millisecond
+// Eventually looks soon, and then less often: what takes long has the processor to itself.
+const (
+	leastPause = time.Millisecond
+	mostPause  = 16 * time.Millisecond
+)
 
 // Receive takes what a channel gives, and ends the test where the patience ends first. A channel that is closed gives the zero value.
 func Receive[T any](t testing.TB, what string, ch <-chan T) T {
