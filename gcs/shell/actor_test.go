@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"mobula/actors"
 	"mobula/gcs"
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 func startTest(t *testing.T, dir string) (*actors.System, *GCS) {
@@ -25,7 +25,7 @@ func startTest(t *testing.T, dir string) (*actors.System, *GCS) {
 
 func stopTest(t *testing.T, sys *actors.System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := sys.StopTree(ctx); err != nil {
 		t.Error(err)
@@ -40,8 +40,7 @@ func TestPanicsAndRestartLoseNothing(t *testing.T) {
 	for _, kind := range []string{"gcs.Request", "gcs.Answered", "gcs.Changed"} {
 		sys.Faults.Inject(actors.Fault{Kind: "gcs", MessageType: kind, Nth: 5, Action: actors.PanicMidStep})
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	const n = 20
 	for i := range n {
 		if _, err := g.Call(ctx, gcs.Claim{Actor: actor(fmt.Sprint("a", i), fmt.Sprint(i))}); err != nil {
@@ -70,8 +69,7 @@ func TestPanicsAndRestartLoseNothing(t *testing.T) {
 func TestServiceAnswersOverNATS(t *testing.T) {
 	sys, g := startTest(t, t.TempDir())
 	defer stopTest(t, sys)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	if _, err := g.Call(ctx, gcs.Put{Record: homeRecord(3)}); err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +97,7 @@ func TestServiceAnswersOverNATS(t *testing.T) {
 func TestManyRequestsAtOnce(t *testing.T) {
 	sys, g := startTest(t, t.TempDir())
 	defer stopTest(t, sys)
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	const n = 40000
 	answers := make(chan gcs.Reply, n)
 	for range n {

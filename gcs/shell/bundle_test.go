@@ -10,6 +10,7 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/authority"
 )
@@ -38,7 +39,7 @@ func (b *bundles) has(number uint64) bool {
 func TestTheTrustBundleReachesEachNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	ctx := within(t, 30*time.Second)
+	ctx := testkit.Within(t)
 	var at [3]bundles
 	s := c.server(1, func(cfg *Config) { cfg.Bundled = at[0].take })
 	c.begin(s.GCS, 1, 2, 3)
@@ -55,11 +56,11 @@ func TestTheTrustBundleReachesEachNode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 2 {
-			eventually(t, 5*time.Second, "node is shown the bundle", func() bool { return at[i].has(number + 1) })
+			testkit.Eventually(t, "node is shown the bundle", func() bool { return at[i].has(number + 1) })
 		}
 	}
 	late := c.node(trust.Data, 3, func(cfg *Config) { cfg.Bundled = at[2].take })
-	eventually(t, 5*time.Second, "a node that comes later is shown the bundle", func() bool { return at[2].has(3) })
+	testkit.Eventually(t, "a node that comes later is shown the bundle", func() bool { return at[2].has(3) })
 
 	for _, e := range []gcs.Effect{
 		gcs.Read{Bucket: gcs.Bundles, Key: "authority"}, gcs.Read{Bucket: gcs.Bundles, Key: "bundle"}, gcs.Read{Bucket: "trust", Key: "authority"},
@@ -103,7 +104,7 @@ func TestANodeLeavesARevokedServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.live.Revoke(trust.NewRevocations([]trust.Revocation{{Home: ids.Home(home), Epoch: 1}}))
-	eventually(t, 10*time.Second, "it is connected to the other server", func() bool {
+	testkit.Eventually(t, "it is connected to the other server", func() bool {
 		now := n.nc.ConnectedServerName()
 		return now != "" && now != left
 	})

@@ -4,9 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"mobula/gcs"
+	"mobula/internal/testkit"
 )
 
 // A node that was its own control plane takes its names along when it becomes a server of a cluster, also if it is killed meanwhile.
@@ -29,7 +29,7 @@ func TestTheTablesOfANodeAloneAreTakenAlong(t *testing.T) {
 			}
 		}
 		s := c.server(1, nil)
-		ctx := within(t, 20*time.Second)
+		ctx := testkit.Within(t)
 		for bucket, want := range map[gcs.Bucket]int{gcs.Homes: 1, gcs.Actors: 1, gcs.Nodes: 0} {
 			rows, err := s.Call(ctx, gcs.List{Bucket: bucket})
 			if err != nil || len(rows) != want {

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,12 +9,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"mobula/actors"
 	"mobula/gcs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/credentials"
 	"mobula/internal/trust/trusttest"
@@ -141,13 +140,6 @@ func actorOf(home ids.Home, name string) gcs.ActorRecord {
 	return rec
 }
 
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // A node of a cluster has the same tables as its servers.
 func TestANodeUsesTheTablesOfItsCluster(t *testing.T) {
 	c := newCluster(t)
@@ -155,10 +147,10 @@ func TestANodeUsesTheTablesOfItsCluster(t *testing.T) {
 	c.begin(s.GCS, 1, 2)
 	n := c.node(trust.Data, 2, nil)
 	rec := actorOf(2, "hits")
-	if _, err := n.Call(within(t, 20*time.Second), gcs.Claim{Actor: rec}); err != nil {
+	if _, err := n.Call(testkit.Within(t), gcs.Claim{Actor: rec}); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := s.Call(within(t, 20*time.Second), gcs.Lookup{Bucket: gcs.Actors, Key: rec.Key()})
+	rows, err := s.Call(testkit.Within(t), gcs.Lookup{Bucket: gcs.Actors, Key: rec.Key()})
 	if err != nil || len(rows) != 1 || rows[0] != gcs.Record(rec) {
 		t.Errorf("%+v, %v", rows, err)
 	}

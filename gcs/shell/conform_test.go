@@ -1,15 +1,14 @@
 package shell
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"mobula/gcs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/remote"
 )
@@ -115,8 +114,7 @@ func conform(t *testing.T, tables Tables) {
 // watched tries the watches of tables that have one actor.
 func watched(t *testing.T, tables Tables, do func(gcs.Effect) gcs.Answered) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	var mu sync.Mutex
 	var told []gcs.Changed
 	news := make(chan struct{}, 1<<10)

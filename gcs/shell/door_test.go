@@ -15,6 +15,7 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/credentials"
 	"mobula/internal/trust/trusttest"
@@ -41,7 +42,7 @@ func TestWhatANodeMayNotDo(t *testing.T) {
 				if text := err.Error(); !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(text, what+` to "`+subject+`"`) {
 					t.Errorf("%s: %s to %s is refused as %v", role, what, subject, err)
 				}
-			case <-time.After(5 * time.Second):
+			case <-time.After(testkit.Patience()):
 				t.Errorf("%s: %s to %s is not refused", role, what, subject)
 			}
 		}
@@ -103,10 +104,10 @@ func TestAnAnswerGoesToWhoAsked(t *testing.T) {
 			}
 		}
 	}
-	if _, err := nc.RequestWithContext(within(t, 5*time.Second), requests(2, "do"), read); err != nil { // those before it have been handled
+	if _, err := nc.RequestWithContext(testkit.Within(t), requests(2, "do"), read); err != nil { // those before it have been handled
 		t.Fatal(err)
 	}
-	eventually(t, 5*time.Second, "all are handled", func() bool { return len(s.desk.room) == 0 })
+	testkit.Eventually(t, "all are handled", func() bool { return len(s.desk.room) == 0 })
 	for _, row := range []string{"KV_mobula_homes", "KV_mobula_trust"} {
 		info, err := s.tables.(*carried).js.StreamInfo(row)
 		want := map[string]uint64{"KV_mobula_homes": 2}[row]
@@ -123,7 +124,7 @@ func TestTheServiceRefuses(t *testing.T) {
 	s := c.server(1, nil)
 	c.begin(s.GCS, 1, 2, 3)
 	n := c.node(trust.Data, 2, nil)
-	ctx := within(t, 20*time.Second)
+	ctx := testkit.Within(t)
 	for _, row := range []gcs.Record{gcs.NodeRecord{Home: 3, Epoch: 1}, homeRecord(3), actorOf(3, "hits")} {
 		if _, err := n.Call(ctx, gcs.Put{Record: row}); !errors.Is(err, errs.ErrPermission) {
 			t.Errorf("a row of %s of another home: %v", row.Bucket(), err)
@@ -165,7 +166,7 @@ func TestWhoIsLetIn(t *testing.T) {
 			return err
 		}
 		defer conn.Close()
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(testkit.Patience()))
 		_, err = conn.Read(make([]byte, 1)) // with TLS 1.3 the server's refusal comes here
 		return err
 	}
@@ -198,7 +199,7 @@ func TestWhoIsLetIn(t *testing.T) {
 	}
 
 	s.live.Revoke(trust.NewRevocations([]trust.Revocation{{Home: 2, Epoch: 1, At: trusttest.Began}}))
-	eventually(t, 10*time.Second, "the connection is cut", func() bool { return !n.nc.IsConnected() })
+	testkit.Eventually(t, "the connection is cut", func() bool { return !n.nc.IsConnected() })
 	if _, err := dialCluster([]string{s.clients}, n.live, "again"); !errors.Is(err, errs.ErrComponentFailed) {
 		t.Errorf("a node that was revoked connects: %v", err)
 	}
@@ -216,7 +217,7 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		nc.Close()
-		eventually(t, 5*time.Second, "the server closes it", func() bool { return s.srv.ns.NumClients() == 1 })
+		testkit.Eventually(t, "the server closes it", func() bool { return s.srv.ns.NumClients() == 1 })
 	}
 	s.srv.door.mu.Lock()
 	defer s.srv.door.mu.Unlock()

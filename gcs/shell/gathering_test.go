@@ -13,6 +13,7 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 )
 
@@ -124,7 +125,7 @@ func TestHeartbeatsReachAll(t *testing.T) {
 			return true
 		}
 	}
-	eventually(t, 30*time.Second, "all hear each other", all(4))
+	testkit.Eventually(t, "all hear each other", all(4))
 	row := func() gcs.NodeRecord {
 		a := s.tables.Do(t.Context(), gcs.Read{Bucket: gcs.Nodes, Key: "2"})
 		r, _ := a.Record.(gcs.NodeRecord)
@@ -136,5 +137,5 @@ func TestHeartbeatsReachAll(t *testing.T) {
 	if a := s.tables.Do(t.Context(), gcs.Delete{Bucket: gcs.Nodes, Key: "2", Revision: -1}); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	eventually(t, 30*time.Second, "the row is there again", func() bool { return row().Beats > 3 })
+	testkit.Eventually(t, "the row is there again", func() bool { return row().Beats > 3 })
 }

@@ -16,6 +16,7 @@ import (
 	"mobula/actors"
 	"mobula/gcs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/credentials"
 	"mobula/internal/trust/trusttest"
@@ -126,13 +127,13 @@ func (c *testCluster) begun(server serverJob, homes ...ids.Home) {
 		c.t.Fatal(err)
 	}
 	for _, home := range homes {
-		eventually(c.t, 30*time.Second, "a home has its row", func() bool {
+		testkit.Eventually(c.t, "a home has its row", func() bool {
 			_, err := js.Publish(subject(gcs.Homes, home.String()), fmt.Appendf(nil, `{"home":%d,"identity":"i","epoch":1}`, home))
 			return err == nil
 		})
 	}
 	for _, b := range shared {
-		eventually(c.t, 60*time.Second, "three copies", func() bool {
+		testkit.Eventually(c.t, "three copies", func() bool {
 			info, err := js.StreamInfo(stream(b))
 			return err == nil && info.Cluster != nil && len(info.Cluster.Replicas) == 2 && info.Cluster.Replicas[0].Current && info.Cluster.Replicas[1].Current
 		})
@@ -164,23 +165,23 @@ func TestALeaderIsKilled(t *testing.T) {
 		}
 	})
 	n.Announce(gcs.NodeRecord{Home: 4, Epoch: 1, Name: "n4"}, time.Second)
-	eventually(t, 20*time.Second, "all beat", func() bool {
+	testkit.Eventually(t, "all beat", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return beats[1] > 3 && beats[2] > 3 && beats[3] > 3 && beats[4] > 3
 	})
 	w := startCounting(t, n, 4, 2)
-	eventually(t, 20*time.Second, "writes", func() bool { return w.count() > 100 })
+	testkit.Eventually(t, "writes", func() bool { return w.count() > 100 })
 	at := time.Now()
 	if err := leads.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond) // what was under way is answered
-	before := w.count()
-	eventually(t, 20*time.Second, "writes go on", func() bool { return w.count() > before+10 })
+	_ = leads.Wait()    // it was killed
+	before := w.count() // and at most what both writers have under way is still answered
+	testkit.Eventually(t, "writes go on", func() bool { return w.count() > before+10 })
 	t.Logf("writes go on after %v", time.Since(at))
 	dead := remote.Life{Home: 1, Epoch: 1}
-	eventually(t, 30*time.Second, "the node of the server is fenced", func() bool {
+	testkit.Eventually(t, "the node of the server is fenced", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return !fenced[dead].IsZero()
@@ -206,7 +207,7 @@ func TestAllServersAreKilled(t *testing.T) {
 	two.Others = append(two.Others, three.Routes)
 	n := c.node(trust.Data, 4, func(cfg *Config) { cfg.Servers = []string{one.Clients} })
 	w := startCounting(t, n, 4, 2)
-	eventually(t, 20*time.Second, "writes", func() bool { return w.count() > 100 })
+	testkit.Eventually(t, "writes", func() bool { return w.count() > 100 })
 	for _, p := range []*exec.Cmd{p, q, r} {
 		if err := p.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -223,7 +224,7 @@ func TestAllServersAreKilled(t *testing.T) {
 	}
 	t.Logf("they are up after %v", time.Since(at))
 	before := w.count()
-	eventually(t, 25*time.Second, "writes go on", func() bool { return w.count() > before+10 })
+	testkit.Eventually(t, "writes go on", func() bool { return w.count() > before+10 })
 	t.Logf("writes go on after %v", time.Since(at))
 	w.end(t, n.tables)
 }
@@ -262,7 +263,7 @@ func TestAServerIsStopped(t *testing.T) {
 		cfg.Fenced = func(l remote.Life) { fenced <- l }
 	})
 	n.Announce(gcs.NodeRecord{Home: 4, Epoch: 1, Name: "n4"}, time.Second)
-	eventually(t, 20*time.Second, "all beat", func() bool {
+	testkit.Eventually(t, "all beat", func() bool {
 		rows, err := n.Call(t.Context(), gcs.List{Bucket: gcs.Nodes})
 		return err == nil && len(rows) == 4
 	})
@@ -270,7 +271,7 @@ func TestAServerIsStopped(t *testing.T) {
 	if err := stopped.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Call(within(t, 30*time.Second), gcs.Claim{Actor: actorOf(4, "hits")}); err != nil {
+	if _, err := n.Call(testkit.Within(t), gcs.Claim{Actor: actorOf(4, "hits")}); err != nil {
 		t.Error(err)
 	}
 	t.Logf("a name is claimed after %v", time.Since(at))
@@ -280,7 +281,7 @@ func TestAServerIsStopped(t *testing.T) {
 		if l != (remote.Life{Home: 1, Epoch: 1}) {
 			t.Errorf("fenced is %v", l)
 		}
-	case <-time.After(40 * time.Second):
+	case <-time.After(testkit.Patience()):
 		t.Error("the stopped node is not fenced")
 	}
 	if err := stopped.Process.Signal(syscall.SIGCONT); err != nil {

@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -15,13 +14,13 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote"
 )
 
 // A control plane on tables in this process answers in the same way.
 func TestAControlPlaneOnMemory(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	tables := NewMemory()
 	for life := range 2 {
 		sys := actors.NewSystem(actors.Config{})
@@ -42,8 +41,7 @@ func TestAControlPlaneOnMemory(t *testing.T) {
 // Two nodes with one server see each other and share names. A node that stops leaves the table at once.
 func TestNodesShareAServer(t *testing.T) {
 	url := gcstest.Server(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	join := func(h ids.Home, name string) (*actors.System, *GCS) {
 		t.Helper()
 		sys := actors.NewSystem(actors.Config{})
@@ -133,13 +131,13 @@ func TestAJudgeOfTablesElsewhere(t *testing.T) {
 		g.Announce(gcs.NodeRecord{Home: row.Home, Epoch: row.Epoch, Name: name}, time.Second)
 		nodes = append(nodes, g)
 	}
-	eventually(t, 20*time.Second, "all beat", func() bool {
+	testkit.Eventually(t, "all beat", func() bool {
 		rows, err := nodes[0].Call(t.Context(), gcs.List{Bucket: gcs.Nodes})
 		return err == nil && len(rows) == 3
 	})
 	nodes[1].nc.Close()
 	silent := remote.Life{Home: 1, Epoch: 1}
-	late := time.After(40 * time.Second)
+	late := time.After(testkit.Patience())
 	for again := time.NewTicker(time.Second); ; {
 		select {
 		case l := <-fenced:

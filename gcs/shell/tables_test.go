@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,7 @@ func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *KV) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	tables, err := Open(ctx, nc, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"mobula/internal/testkit"
 	"mobula/internal/trust/authority"
 	"mobula/internal/trust/trusttest"
 )
@@ -16,7 +16,7 @@ import (
 func openTrustTest(t *testing.T) (context.Context, *Trust) {
 	t.Helper()
 	srv, nc, _ := openTest(t, t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 	t.Cleanup(func() {
 		cancel()
 		nc.Close()
