@@ -9,6 +9,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote/membership"
 	"mobula/remote/membership/memnet"
 )
@@ -25,7 +26,7 @@ func cluster(t *testing.T, net *memnet.Network, n int, set ...func(*Config)) []*
 	for i := range nodes {
 		nodes[i] = start(t, life(ids.Home(i+1), 1), append([]func(*Config){on(t, net, at(i))}, set...)...)
 		if i > 0 {
-			nodes[i].join(within(t, 10*time.Second), nodes[0])
+			nodes[i].join(testkit.Within(t), nodes[0])
 		}
 	}
 	return nodes
@@ -51,15 +52,15 @@ func TestManyNodesAgree(t *testing.T) {
 		table := newTable(life(1, 1))
 		nodes := cluster(t, net, size, func(c *Config) { c.Accuse = table.accuses(c.Core.Self.Home) })
 		defer table.close()
-		agree(t, table, nodes, 2, 3, 5)
+		agree(t, 10*time.Second, table, nodes, 2, 3, 5)
 	})
 }
 
-// agree waits until all nodes know of each other, kills some, and waits until the others know that: 10 s each.
-func agree(t *testing.T, table *table, nodes []*testNode, kill ...int) {
+// agree waits until all nodes know of each other, kills some, and waits until the others know that: for so long each.
+func agree(t *testing.T, bound time.Duration, table *table, nodes []*testNode, kill ...int) {
 	t.Helper()
 	began := time.Now()
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, bound)
 	for _, n := range nodes {
 		table.join(n)
 	}
@@ -73,14 +74,14 @@ func agree(t *testing.T, table *table, nodes []*testNode, kill ...int) {
 		gone = append(gone, nodes[i].self.Home)
 	}
 	began = time.Now()
-	ctx = within(t, 10*time.Second)
+	ctx = within(t, bound)
 	for _, n := range nodes {
 		if !slices.Contains(gone, n.self.Home) {
 			n.sees(ctx, others(len(nodes), append([]ids.Home{n.self.Home}, gone...)...)...)
 		}
 	}
 	t.Logf("%d nodes agree %v after the kill of %d", len(nodes), time.Since(began), len(kill))
-	nodes[0].until(within(t, 10*time.Second), "wants the verdicts", func() bool { return len(told[membership.NodeFenced](nodes[0])) == len(kill) })
+	nodes[0].until(within(t, bound), "wants the verdicts", func() bool { return len(told[membership.NodeFenced](nodes[0])) == len(kill) })
 	if got := table.verdicts(); !slices.Equal(got, gone) {
 		t.Errorf("the lives of %v are over, %v were killed", got, gone)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote"
 	"mobula/remote/membership"
 	"mobula/remote/membership/memnet"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 	if code == 0 {
 		// A probe of memberlist's that is under way at the end waits for its time-out: a second, and longer where the node was late.
 		err := goleak.Find()
-		for end := time.Now().Add(15 * time.Second); err != nil && time.Now().Before(end); {
+		for end := time.Now().Add(testkit.Patience()); err != nil && time.Now().Before(end); {
 			err = goleak.Find()
 		}
 		if err != nil {
@@ -102,7 +103,7 @@ func at(i int) string { return fmt.Sprintf("10.0.%d.%d:1", i/200, 1+i%200) }
 
 // kill ends the node without a word. It may be called again.
 func (n *testNode) kill() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := n.sys.StopTree(ctx); err != nil {
 		n.t.Error(err)
@@ -176,6 +177,7 @@ func (n *testNode) join(ctx context.Context, to *testNode) {
 	}
 }
 
+// within is a context of so much time of a bubble.
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)

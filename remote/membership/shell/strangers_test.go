@@ -10,13 +10,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/memberlist"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/remote/membership"
+	"mobula/remote/membership/memnet"
 )
 
 func key(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
@@ -24,7 +27,7 @@ func key(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 // These run over UDP and TCP of loopback.
 
 func TestNodesMeetOverTheNetwork(t *testing.T) {
-	ctx := within(t, 90*time.Second)
+	ctx := testkit.Within(t)
 	a, b, c := start(t, life(1, 1)), start(t, life(2, 1)), start(t, life(3, 7))
 	b.join(ctx, a)
 	c.join(ctx, b)
@@ -59,7 +62,7 @@ func TestNodesMeetOverTheNetwork(t *testing.T) {
 
 // A node with another key, without one, or of another cluster is not let in, and is counted.
 func TestStrangersAreKeptOut(t *testing.T) {
-	ctx := within(t, 90*time.Second)
+	ctx := testkit.Within(t)
 	a, b := start(t, life(1, 1)), start(t, life(2, 1))
 	b.join(ctx, a)
 	a.sees(ctx, 2)
@@ -88,7 +91,7 @@ func TestStrangersAreKeptOut(t *testing.T) {
 
 // Keys change while nodes gossip: no node is lost, no load is, and in the end the old key opens nothing.
 func TestKeysRotateUnderTraffic(t *testing.T) {
-	ctx := within(t, 90*time.Second)
+	ctx := testkit.Within(t)
 	nodes := []*testNode{start(t, life(1, 1)), start(t, life(2, 1)), start(t, life(3, 1))}
 	for _, n := range nodes[1:] {
 		n.join(ctx, nodes[0])
@@ -186,7 +189,7 @@ func TestTheRingOfKeys(t *testing.T) {
 // What cannot be read is dropped and counted, and the node goes on.
 func TestGarbage(t *testing.T) {
 	for _, secret := range [][][]byte{{testKey}, nil} {
-		ctx := within(t, 60*time.Second)
+		ctx := testkit.Within(t)
 		a := start(t, life(1, 1), func(c *Config) { c.Keys = secret })
 		random := rand.New(rand.NewPCG(1, 2))
 		junk := [][]byte{{0}, {244}, {244, 0}, {244, 9, 'x'}, []byte("GET / HTTP/1.1\r\n\r\n"), {22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3}}
@@ -248,7 +251,7 @@ func tcp(t *testing.T, address string, b []byte) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(testkit.Patience()))
 	_, _ = c.Write(b)
 	_ = c.(*net.TCPConn).CloseWrite()
 	_, _ = new(bytes.Buffer).ReadFrom(c)
@@ -285,23 +288,29 @@ func TestWhatCannotBeStarted(t *testing.T) {
 
 // Nothing waits longer than it was told: for a node that accepts and never answers, for nobody, for a goodbye that nobody hears.
 func TestNothingHangs(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	a := start(t, life(1, 1))
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := a.Join(ctx, []string{silent.Addr().String()}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("joining a node that is silent: %v", err)
-	}
-	if err := a.Leave(within(t, time.Second)); err != nil { // it is alone
-		t.Error(err)
-	}
-	began := time.Now()
-	a.kill()
-	if d := time.Since(began); d > 5*time.Second {
-		t.Errorf("the end took %v", d)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // of the bubble, last: what memberlist has begun ends by time-outs
+		net := memnet.New(1)
+		silent, err := net.Listen(at(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer silent.Shutdown()
+		a := start(t, life(1, 1), on(t, net, at(0)))
+		began := time.Now()
+		if _, err := a.Join(within(t, 100*time.Millisecond), []string{at(1)}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("joining a node that is silent: %v", err)
+		}
+		if d := time.Since(began); d != 100*time.Millisecond {
+			t.Errorf("it was told to join for 100 ms, and took %v", d)
+		}
+		if err := a.Leave(within(t, time.Second)); err != nil { // it is alone
+			t.Error(err)
+		}
+		began = time.Now()
+		a.kill()
+		if d := time.Since(began); d > 5*time.Second {
+			t.Errorf("the end took %v", d)
+		}
+	})
 }
