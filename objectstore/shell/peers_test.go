@@ -11,6 +11,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/objectstore/spill"
@@ -155,7 +156,7 @@ func TestAStoreAlone(t *testing.T) {
 		defer r.mu.Unlock()
 		return r.lost
 	}
-	for end := time.Now().Add(patience); len(lost()) == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(testkit.Patience()); len(lost()) == 0 && time.Now().Before(end); {
 		r.stats() // once the store has done what was posted
 	}
 	if l := lost(); len(l) != 1 || l[0].ID != put(2) || !errors.Is(l[0].Err, errs.ErrObjectLost) {

@@ -18,6 +18,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/objectstore/index"
 	"mobula/objectstore/segment"
@@ -99,7 +100,7 @@ func newRigOf(t testing.TB, cfg objectstore.Config, scfg spillshell.Config, mem 
 
 func (r *rig) close(remove bool) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	err := r.store.Stop(ctx)
 	err = errors.Join(err, r.spiller.Close(ctx), r.sys.StopTree(ctx), r.mem.Close(remove))
@@ -209,8 +210,6 @@ func (r *rig) joinJob(id ids.ClientID, job ids.JobID) *user {
 	return u
 }
 
-const patience = 20 * time.Second // nothing in these tests waits nearly as long
-
 func (u *user) create(id ids.ObjectID, size uint64, task ids.TaskID) *wire.Created {
 	u.r.t.Helper()
 	c := make(chan *wire.Created, 1)
@@ -223,7 +222,7 @@ func (u *user) create(id ids.ObjectID, size uint64, task ids.TaskID) *wire.Creat
 	select {
 	case a := <-c:
 		return a
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience()):
 		s, err := u.r.store.Stats(context.Background())
 		u.r.t.Fatalf("create of %d bytes was not answered: %+v, %v", size, s, err)
 		return nil
@@ -268,7 +267,7 @@ func (u *user) get(id ids.ObjectID) ([]byte, error) {
 			return nil, m.Result.Err
 		}
 		return u.mapping.Map(m.Extent, false)
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience()):
 		return nil, fmt.Errorf("get of %v was not answered", id)
 	}
 }
@@ -303,11 +302,11 @@ func (r *rig) stats() objectstore.Stats {
 	return s
 }
 
-// filesLeft waits until at most n files of jobs are left at a path, for 20 s, and gives those that are.
+// filesLeft waits until at most n files of jobs are left at a path, and gives those that are.
 func (r *rig) filesLeft(path string, n int) []string {
 	r.t.Helper()
 	left := filesAt(path)
-	for end := time.Now().Add(20 * time.Second); len(left) > n && time.Now().Before(end); left = filesAt(path) {
+	for end := time.Now().Add(testkit.Patience()); len(left) > n && time.Now().Before(end); left = filesAt(path) {
 		r.stats() // once the store has done what was posted
 	}
 	return left
@@ -409,7 +408,7 @@ func TestThePanickingStoreLosesNothing(t *testing.T) {
 							t.Fatalf("argument %d of task %d is wrong: %v", k, i, err)
 						}
 					}
-				case <-time.After(patience):
+				case <-time.After(testkit.Patience()):
 					t.Fatalf("task %d never got its arguments", i)
 				}
 				r.post(objectstore.UnpinArgs{Task: task(i)})

@@ -5,10 +5,10 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	"mobula/remote/transfer"
@@ -36,7 +36,7 @@ func newTransfers(t *testing.T, n int, limit uint64) ([]*rig, []*user, func()) {
 		rigs, users = append(rigs, r), append(users, r.join(ids.ClientID(home)))
 	}
 	return rigs, users, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		for _, sys := range systems {
 			if err := sys.StopTree(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -50,7 +51,7 @@ func openSoon(t *testing.T, root, session string) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience()):
 		t.Fatal("the start waits for what another user has put into the shared spill root")
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"gocloud.dev/blob/s3blob"
 
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/shell"
@@ -35,7 +36,7 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 		sizes[i] = 400_000
 	}
 	objs := storagetest.Objects(sizes...)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	locs := write(t, ctx, s, objs)
 	targets := map[uint16]int{}
@@ -108,7 +109,7 @@ func intact(t *testing.T, ctx context.Context, when string, s *shell.Spiller, lo
 // neither takes the other's session where both have the same name.
 func TestTwoHostsUnderOnePrefix(t *testing.T) {
 	u := s3Server(t)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	bucket, err := new(s3blob.URLOpener).OpenBucketURL(ctx, query(u))
 	if err != nil {

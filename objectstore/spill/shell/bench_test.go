@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/benchmarks/floor"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 )
@@ -97,7 +98,7 @@ func BenchmarkAgainstFloor(b *testing.B) {
 						wg.Wait()
 					})
 					s.Remove(locs)
-					until(b, "files are deleted", func() bool { return len(spillFiles(b, dir)) == 0 })
+					testkit.Eventually(b, "files are deleted", func() bool { return len(spillFiles(b, dir)) == 0 })
 				}
 				median := func(x []float64) float64 { return floor.Quantile(x, 0.5) }
 				b.ReportMetric(median(sw), "write-GiB/s")

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
@@ -78,7 +79,7 @@ func (g *gate) reached(t testing.TB, o op) {
 	g.mu.Lock()
 	c := g.arrived[o]
 	g.mu.Unlock()
-	take(t, "a call that is held", c)
+	testkit.Receive(t, "a call that is held", c)
 }
 
 func (g *gate) open(o op) {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage/storagetest"
 )
@@ -23,9 +24,6 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
-
-// deadline bounds every wait of these tests.
-const deadline = 30 * time.Second
 
 // diskDir is a directory next to the sources: the system's temporary one may be memory.
 func diskDir(t testing.TB) string {
@@ -62,7 +60,7 @@ func open(t testing.TB, change func(*Config)) *Spiller {
 
 func shut(t testing.TB, s *Spiller) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Errorf("close: %v", err)
@@ -83,20 +81,9 @@ func writeLater(s *Spiller, items []spill.Item) <-chan written {
 	return out
 }
 
-func take[T any](t testing.TB, what string, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(deadline):
-		t.Fatalf("%s: no answer", what)
-		panic("unreachable")
-	}
-}
-
 func mustWrite(t testing.TB, s *Spiller, items []spill.Item) []spill.Location {
 	t.Helper()
-	w := take(t, "write", writeLater(s, items))
+	w := testkit.Receive(t, "write", writeLater(s, items))
 	if w.err != nil {
 		t.Fatalf("write: %v", w.err)
 	}
@@ -112,7 +99,7 @@ func readLater(s *Spiller, l spill.Location, dst []byte) <-chan error {
 func mustRead(t testing.TB, s *Spiller, l spill.Location, want []byte) {
 	t.Helper()
 	dst := storagetest.Pages(int(l.Size))
-	if err := take(t, "read", readLater(s, l, dst)); err != nil {
+	if err := testkit.Receive(t, "read", readLater(s, l, dst)); err != nil {
 		t.Fatalf("read %+v: %v", l, err)
 	}
 	if !bytes.Equal(dst, want) {
@@ -128,17 +115,9 @@ func items(n, size int) []spill.Item {
 	return storagetest.Objects(sizes...)
 }
 
-// until polls a condition that no channel announces.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	if !soon(ok) {
-		t.Fatalf("%s: still not so after %v", what, deadline)
-	}
-}
-
-// soon asks until it is so, and tells whether it was before the deadline.
+// soon asks until it is so, and tells whether it was before the patience ended: for the process that has no test.
 func soon(ok func() bool) bool {
-	for end := time.Now().Add(deadline); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(testkit.Patience()); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}

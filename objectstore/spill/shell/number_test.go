@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage"
 )
@@ -41,7 +42,7 @@ func TestTargetsAreKnownByIdentity(t *testing.T) {
 	s = life(c, a)
 	missing := 0
 	for i, l := range locs {
-		if err := take(t, "read", readLater(s, l, make([]byte, l.Size))); errors.Is(err, spill.ErrNoTarget) {
+		if err := testkit.Receive(t, "read", readLater(s, l, make([]byte, l.Size))); errors.Is(err, spill.ErrNoTarget) {
 			missing++
 		} else if err != nil {
 			t.Errorf("read %d: %v", i, err)

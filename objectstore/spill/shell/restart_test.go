@@ -13,6 +13,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/storage/storagetest"
 )
@@ -40,7 +41,7 @@ func TestEveryAnswerComesThroughPanics(t *testing.T) {
 					}
 					var locs []spill.Location
 					for i, w := range writes {
-						r := take(t, "write", w)
+						r := testkit.Receive(t, "write", w)
 						if r.err != nil {
 							t.Fatalf("write %d: %v", i, r.err)
 						}
@@ -53,12 +54,12 @@ func TestEveryAnswerComesThroughPanics(t *testing.T) {
 						reads = append(reads, readLater(s, l, dst[i]))
 					}
 					for i, r := range reads {
-						if err := take(t, "read", r); err != nil || string(dst[i]) != string(all[i].Data) {
+						if err := testkit.Receive(t, "read", r); err != nil || string(dst[i]) != string(all[i].Data) {
 							t.Errorf("read %d: %v", i, err)
 						}
 					}
 					s.Remove(locs)
-					until(t, "all files are deleted", func() bool { return s.Stats().FilesDeleted >= 6 })
+					testkit.Eventually(t, "all files are deleted", func() bool { return s.Stats().FilesDeleted >= 6 })
 					for _, w := range writes {
 						if len(w) != 0 {
 							t.Error("a write was answered twice")
@@ -81,7 +82,7 @@ func TestRecoverKeepsWhatIsLiveAndDeletesTheRest(t *testing.T) {
 	}
 	live := []spill.Location{locs[0], locs[5]}
 	s.Recover(live)
-	until(t, "files without a live object are deleted", func() bool { return len(spillFiles(t, dir)) == 2 })
+	testkit.Eventually(t, "files without a live object are deleted", func() bool { return len(spillFiles(t, dir)) == 2 })
 	mustRead(t, s, locs[0], all[0].Data)
 	mustRead(t, s, locs[5], all[5].Data)
 	if st := s.Stats(); st.LiveObjects != 2 || st.LiveFiles != 2 || st.Orphans != 3 {
@@ -91,7 +92,7 @@ func TestRecoverKeepsWhatIsLiveAndDeletesTheRest(t *testing.T) {
 		t.Errorf("a mapped file of this process: %v", err)
 	}
 	s.Remove(live)
-	until(t, "the last files are deleted", func() bool { return len(spillFiles(t, dir)) == 0 })
+	testkit.Eventually(t, "the last files are deleted", func() bool { return len(spillFiles(t, dir)) == 0 })
 	mustRead(t, s, mustWrite(t, s, all[:1])[0], all[0].Data) // it goes on
 }
 
@@ -109,16 +110,16 @@ func TestRecoverAnswersWhatWasUnderWay(t *testing.T) {
 	g.reached(t, opRead)
 	done := make(chan struct{})
 	go func() { s.Recover(locs); close(done) }()
-	if r := take(t, "queued write", waiting); !errors.Is(r.err, errs.ErrCancelled) {
+	if r := testkit.Receive(t, "queued write", waiting); !errors.Is(r.err, errs.ErrCancelled) {
 		t.Errorf("queued write: %v", r.err)
 	}
-	if err := take(t, "queued read", readWaits); !errors.Is(err, errs.ErrCancelled) {
+	if err := testkit.Receive(t, "queued read", readWaits); !errors.Is(err, errs.ErrCancelled) {
 		t.Errorf("queued read: %v", err)
 	}
-	if r := take(t, "write during Recover", writeLater(s, items(1, 10))); !errors.Is(r.err, errs.ErrCancelled) {
+	if r := testkit.Receive(t, "write during Recover", writeLater(s, items(1, 10))); !errors.Is(r.err, errs.ErrCancelled) {
 		t.Errorf("write during Recover: %v; its file would be taken for an orphan", r.err)
 	}
-	if err := take(t, "read during Recover", readLater(s, locs[0], make([]byte, 1000))); !errors.Is(err, errs.ErrCancelled) {
+	if err := testkit.Receive(t, "read during Recover", readLater(s, locs[0], make([]byte, 1000))); !errors.Is(err, errs.ErrCancelled) {
 		t.Errorf("read during Recover: %v", err)
 	}
 	select {
@@ -128,14 +129,14 @@ func TestRecoverAnswersWhatWasUnderWay(t *testing.T) {
 	}
 	g.open(opRead)
 	g.open(opPut)
-	take(t, "recover", done)
+	testkit.Receive(t, "recover", done)
 	if len(reading) != 1 {
 		t.Error("Recover returned before the read in flight was answered")
 	}
-	if r := take(t, "write in flight", writing); !errors.Is(r.err, errs.ErrCancelled) {
+	if r := testkit.Receive(t, "write in flight", writing); !errors.Is(r.err, errs.ErrCancelled) {
 		t.Errorf("write in flight: %v, %v; its file is an orphan", r.locs, r.err)
 	}
-	until(t, "only the live file is left", func() bool {
+	testkit.Eventually(t, "only the live file is left", func() bool {
 		files, err := g.List(context.Background())
 		return err == nil && len(files) == 1
 	})
@@ -175,7 +176,7 @@ func TestAKilledProcessIsRecovered(t *testing.T) {
 	s.Recover(left.Locs[:1])
 	all := items(4, 600_000)
 	mustRead(t, s, left.Locs[0], all[0].Data)
-	until(t, "the orphan is deleted", func() bool { return len(spillFiles(t, dir)) == 1 })
+	testkit.Eventually(t, "the orphan is deleted", func() bool { return len(spillFiles(t, dir)) == 1 })
 	for i, want := range []bool{true, false} {
 		if _, err := os.Stat(left.Mapped[i]); (err == nil) != want {
 			t.Errorf("mapped file %d: %v, kept should be %v", i, err, want)
@@ -249,11 +250,11 @@ func TestATargetWhoseActorStoppedForGood(t *testing.T) {
 	}
 	g.open(opProbe)
 	for _, w := range waits {
-		if r := take(t, "write", w); r.err != nil || len(r.locs) != 1 {
+		if r := testkit.Receive(t, "write", w); r.err != nil || len(r.locs) != 1 {
 			t.Errorf("write: %v, %v", r.locs, r.err)
 		}
 	}
-	if err := take(t, "read", readLater(s, held[0], make([]byte, 1000))); !errors.Is(err, errs.ErrShutdown) && !errors.Is(err, errs.ErrComponentFailed) {
+	if err := testkit.Receive(t, "read", readLater(s, held[0], make([]byte, 1000))); !errors.Is(err, errs.ErrShutdown) && !errors.Is(err, errs.ErrComponentFailed) {
 		t.Errorf("read from a target without an actor: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 )
@@ -24,7 +25,7 @@ func TestFusedObjectsAreReadBackByOffset(t *testing.T) {
 	for _, i := range []int{999, 0, 500, 1} {
 		mustRead(t, s, locs[i], all[i].Data)
 	}
-	until(t, "nothing is under way", func() bool { return s.Stats().Moving == 0 }) // counted after done was called
+	testkit.Eventually(t, "nothing is under way", func() bool { return s.Stats().Moving == 0 }) // counted after done was called
 	st := s.Stats()
 	if st.BytesWritten != 1000*100_000 || st.ObjectsWritten != 1000 || st.BytesRead != 4*100_000 || st.LiveObjects != 1000 {
 		t.Errorf("stats: %+v", st)
@@ -32,7 +33,7 @@ func TestFusedObjectsAreReadBackByOffset(t *testing.T) {
 	s.Remove(locs[:999])
 	mustRead(t, s, locs[999], all[999].Data)
 	s.Remove(locs[999:])
-	until(t, "the file is deleted with its last object", func() bool { return len(spillFiles(t, dir)) == 0 })
+	testkit.Eventually(t, "the file is deleted with its last object", func() bool { return len(spillFiles(t, dir)) == 0 })
 }
 
 func TestMaxFusedBoundsAFile(t *testing.T) {
@@ -53,7 +54,7 @@ func TestBytesAreBalancedOverDirectories(t *testing.T) {
 			wait = append(wait, writeLater(s, items(3+k, (i+1)*300_000)))
 		}
 		for _, w := range wait {
-			if r := take(t, "write", w); r.err != nil {
+			if r := testkit.Receive(t, "write", w); r.err != nil {
 				t.Fatal(r.err)
 			}
 		}
@@ -85,7 +86,7 @@ func TestPoolOfOneReadsWhileItWrites(t *testing.T) {
 	gate.reached(t, opPut)
 	mustRead(t, s, locs[0], first[0].Data) // while the only writer is busy
 	s.Remove(mustWriteAfter(t, gate, stuck))
-	if r := take(t, "queued write", queued); r.err != nil {
+	if r := testkit.Receive(t, "queued write", queued); r.err != nil {
 		t.Fatal(r.err)
 	}
 	gate.hold(opRead)
@@ -93,7 +94,7 @@ func TestPoolOfOneReadsWhileItWrites(t *testing.T) {
 	gate.reached(t, opRead)
 	mustWrite(t, s, items(1, 1000)) // while the only reader is busy
 	gate.open(opRead)
-	if err := take(t, "read", slow); err != nil {
+	if err := testkit.Receive(t, "read", slow); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -101,7 +102,7 @@ func TestPoolOfOneReadsWhileItWrites(t *testing.T) {
 func mustWriteAfter(t *testing.T, g *gate, w <-chan written) []spill.Location {
 	t.Helper()
 	g.open(opPut)
-	r := take(t, "write", w)
+	r := testkit.Receive(t, "write", w)
 	if r.err != nil {
 		t.Fatal(r.err)
 	}
@@ -123,10 +124,10 @@ func TestAFileIsKeptWhileItIsRead(t *testing.T) {
 		t.Errorf("after Remove under a read: %+v", n)
 	}
 	gate.open(opRead)
-	if err := take(t, "read", slow); err != nil {
+	if err := testkit.Receive(t, "read", slow); err != nil {
 		t.Errorf("the file went away under a read: %v", err)
 	}
-	until(t, "the file is deleted after the read", func() bool { return s.Stats().FilesDeleted == 1 })
+	testkit.Eventually(t, "the file is deleted after the read", func() bool { return s.Stats().FilesDeleted == 1 })
 }
 
 func TestDamagedFilesAreTypedErrors(t *testing.T) {
@@ -154,7 +155,7 @@ func TestDamagedFilesAreTypedErrors(t *testing.T) {
 			if err := c.damage(spillFiles(t, dir)[0]); err != nil {
 				t.Fatal(err)
 			}
-			err := take(t, "read", readLater(s, locs[0], make([]byte, 1_000_000)))
+			err := testkit.Receive(t, "read", readLater(s, locs[0], make([]byte, 1_000_000)))
 			if !errors.Is(err, c.want) || c.stat(s.Stats()) != 1 {
 				t.Errorf("got %v, %+v; want %v, counted", err, s.Stats(), c.want)
 			}
@@ -186,7 +187,7 @@ func TestDamageOfOneObjectSparesItsNeighbours(t *testing.T) {
 		reads = append(reads, readLater(s, l, dst[i]))
 	}
 	for i, r := range reads {
-		err := take(t, "read", r)
+		err := testkit.Receive(t, "read", r)
 		if bad := i == 20 || i == 39; bad != errors.Is(err, spill.ErrCorrupt) || (!bad && string(dst[i]) != string(all[i].Data)) {
 			t.Errorf("object %d: %v", i, err)
 		}
@@ -198,10 +199,10 @@ func TestReadRefusesWhatCannotBe(t *testing.T) {
 	locs := mustWrite(t, s, items(1, 100))
 	other := locs[0]
 	other.Target = 7
-	if err := take(t, "read", readLater(s, other, make([]byte, 100))); !errors.Is(err, spill.ErrNoTarget) || !errors.Is(err, spill.ErrMissing) {
+	if err := testkit.Receive(t, "read", readLater(s, other, make([]byte, 100))); !errors.Is(err, spill.ErrNoTarget) || !errors.Is(err, spill.ErrMissing) {
 		t.Errorf("read from a target that is not configured: %v", err)
 	}
-	if err := take(t, "read", readLater(s, locs[0], make([]byte, 99))); !errors.Is(err, errs.ErrInvalid) {
+	if err := testkit.Receive(t, "read", readLater(s, locs[0], make([]byte, 99))); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("read into too little memory: %v", err)
 	}
 }
@@ -216,7 +217,7 @@ func TestEmptyWritesAndEmptyObjects(t *testing.T) {
 		mustRead(t, s, l, nil)
 		s.Remove([]spill.Location{l})
 	}
-	until(t, "the file of empty objects is deleted", func() bool { return s.Stats().FilesDeleted == 1 })
+	testkit.Eventually(t, "the file of empty objects is deleted", func() bool { return s.Stats().FilesDeleted == 1 })
 }
 
 func TestCloseAnswersEverythingAndDeletes(t *testing.T) {
@@ -231,18 +232,18 @@ func TestCloseAnswersEverythingAndDeletes(t *testing.T) {
 	gate.reached(t, opPut)
 	closed := make(chan struct{})
 	go func() { shut(t, s); close(closed) }()
-	until(t, "Close has begun", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.closed && s.stopping > 0 })
+	testkit.Eventually(t, "Close has begun", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.closed && s.stopping > 0 })
 	gate.open(opPut)
-	take(t, "close", closed)
+	testkit.Receive(t, "close", closed)
 	for i, w := range waits {
-		if r := take(t, "write", w); r.err != nil && !errors.Is(r.err, errs.ErrShutdown) {
+		if r := testkit.Receive(t, "write", w); r.err != nil && !errors.Is(r.err, errs.ErrShutdown) {
 			t.Errorf("write %d: %v", i, r.err)
 		}
 	}
-	if err := take(t, "write", writeLater(s, items(1, 1))).err; !errors.Is(err, errs.ErrShutdown) {
+	if err := testkit.Receive(t, "write", writeLater(s, items(1, 1))).err; !errors.Is(err, errs.ErrShutdown) {
 		t.Errorf("write after close: %v", err)
 	}
-	if err := take(t, "read", readLater(s, spill.Location{}, nil)); !errors.Is(err, errs.ErrShutdown) {
+	if err := testkit.Receive(t, "read", readLater(s, spill.Location{}, nil)); !errors.Is(err, errs.ErrShutdown) {
 		t.Errorf("read after close: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
