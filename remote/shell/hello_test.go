@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -151,7 +152,7 @@ func greet(t *testing.T, tr Transport, g hello) Conn {
 // A connection that does not begin with a hello is closed.
 func TestStrangers(t *testing.T) {
 	nw := memoryNetwork{NewMemory()}
-	a := start(t, nw, 1, 1, func(c *Config) { c.Core.Handshake = patience / 1000 })
+	a := start(t, nw, 1, 1, func(c *Config) { c.Core.Handshake = 30 * time.Millisecond })
 	tr := nw.listen(t, 2)
 	defer tr.Close()
 	for _, says := range []string{"GET / HTTP/1.1\r\n\r\n", "\x00\x00\x00\x00\x03", ""} {

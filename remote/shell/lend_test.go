@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/remote"
 )
 
@@ -147,7 +148,7 @@ func TestABorrowerIsInterrupted(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Fatalf("got %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(testkit.Patience()):
 			t.Fatal("who waits in vain reads still")
 		}
 		if err := a.ask(t.Context(), plainly); err != nil {

@@ -13,11 +13,9 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote"
 )
-
-// patience is how long a test waits for something that comes at once.
-const patience = 30 * time.Second
 
 // message is what a node was handed.
 type message struct {
@@ -67,7 +65,7 @@ func start(t testing.TB, nw network, home ids.Home, epoch uint64, set ...func(*C
 func (n *node) stop() {
 	n.once.Do(func() {
 		n.release()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		if err := errors.Join(n.Close(ctx), n.sys.StopTree(ctx)); err != nil {
 			n.t.Errorf("%v: %v", n.life, err)
@@ -117,7 +115,7 @@ func (n *node) release() {
 // await waits until ok, which is asked with n.mu held each time that something comes.
 func (n *node) await(what string, ok func() bool) {
 	n.t.Helper()
-	late := time.After(patience)
+	late := time.After(testkit.Patience())
 	for {
 		n.mu.Lock()
 		yes, changed := ok(), n.changed
@@ -162,7 +160,7 @@ func awaitNotice[N remote.Notice](n *node, ok func(N) bool) (out N) {
 // awaitPeer waits until what the hub says of a node is so. Nothing tells of each change, so it looks again now and then.
 func (n *node) awaitPeer(home ids.Home, ok func(Status) bool) Status {
 	n.t.Helper()
-	late := time.After(patience)
+	late := time.After(testkit.Patience())
 	again := time.NewTicker(time.Millisecond)
 	defer again.Stop()
 	for {

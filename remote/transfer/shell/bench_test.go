@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"mobula/internal/testkit"
 	"mobula/remote/transfer"
 )
 
@@ -30,7 +31,7 @@ func BenchmarkTransfer(b *testing.B) {
 				least := spent(bare)
 				b.StartTimer()
 				took := spent(func() {
-					if err := await(b, all[1].get(object(1), dst, 1)); err != nil {
+					if err := testkit.Receive(b, "an answer", all[1].get(object(1), dst, 1)); err != nil {
 						b.Fatal(err)
 					}
 				})
@@ -103,10 +104,10 @@ func BenchmarkTransferTwo(b *testing.B) {
 			b.SetBytes(benchSize)
 			for b.Loop() {
 				one, two := all[1].get(object(0), dst[0], 1), all[1].get(object(1), dst[1], 1)
-				if err := await(b, one); err != nil {
+				if err := testkit.Receive(b, "an answer", one); err != nil {
 					b.Fatal(err)
 				}
-				if err := await(b, two); err != nil {
+				if err := testkit.Receive(b, "an answer", two); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -129,7 +130,7 @@ func BenchmarkBroadcast(b *testing.B) {
 			done[i] = all[i+1].get(object(1), dst[i], 1)
 		}
 		for i := range dst {
-			if err := await(b, done[i]); err != nil {
+			if err := testkit.Receive(b, "an answer", done[i]); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore/segment"
 	"mobula/remote/transfer"
 	protocol "mobula/wire"
@@ -67,7 +68,7 @@ func TestColdRooms(t *testing.T) {
 			done = append(done, all[1+i/2].getInto(object(1), r, 1)) // the second node asks twice
 		}
 		for i, ch := range done {
-			if err := await(t, ch); err != nil || !bytes.Equal(rooms[i].Bytes, want) {
+			if err := testkit.Receive(t, "an answer", ch); err != nil || !bytes.Equal(rooms[i].Bytes, want) {
 				t.Errorf("room %d: %v", i, err)
 			}
 		}
@@ -87,10 +88,10 @@ func TestAColdRoomWithoutMemory(t *testing.T) {
 		net.when(1, size/2, func() { full.Store(true) })
 		warm := make([]byte, size)
 		one, two := all[1].getInto(object(1), room(0), 1), all[1].get(object(2), warm, 1)
-		if err := await(t, one); !errors.Is(err, errs.ErrSegmentUnavailable) {
+		if err := testkit.Receive(t, "an answer", one); !errors.Is(err, errs.ErrSegmentUnavailable) {
 			t.Errorf("without memory: %v", err)
 		}
-		if err := await(t, two); err != nil || !bytes.Equal(warm, want) {
+		if err := testkit.Receive(t, "an answer", two); err != nil || !bytes.Equal(warm, want) {
 			t.Errorf("the other object: %v", err)
 		}
 	})
@@ -125,7 +126,7 @@ func TestAHolderThatRefusesWhileAChunkIsPutInPlace(t *testing.T) {
 		over.Store(true)
 		done <- err
 	})
-	if err := await(t, done); !errors.Is(err, transfer.ErrNoHolder) {
+	if err := testkit.Receive(t, "an answer", done); !errors.Is(err, transfer.ErrNoHolder) {
 		t.Error(err)
 	}
 }

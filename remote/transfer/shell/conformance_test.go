@@ -2,7 +2,6 @@ package shell
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/remote/transfer"
 )
@@ -20,7 +20,7 @@ func TestObjectsArrive(t *testing.T) {
 		for i, size := range []int{0, 1, mib - 1, mib, mib + 1, 20*mib + 4711} {
 			want, dst := pattern(i, size), make([]byte, size)
 			all[0].put(object(i), want)
-			if err := await(t, all[1].get(object(i), dst, 1)); err != nil || !bytes.Equal(dst, want) {
+			if err := testkit.Receive(t, "an answer", all[1].get(object(i), dst, 1)); err != nil || !bytes.Equal(dst, want) {
 				t.Errorf("%d bytes: %v", size, err)
 			}
 		}
@@ -31,12 +31,12 @@ func TestANodeThatDoesNotHaveIt(t *testing.T) {
 	networks(t, func(t *testing.T, net *network) {
 		all := newNodes(t, net, 3)
 		dst := make([]byte, mib)
-		err := await(t, all[2].get(object(1), dst, 1, 2))
+		err := testkit.Receive(t, "an answer", all[2].get(object(1), dst, 1, 2))
 		if !errors.Is(err, transfer.ErrNoHolder) || !errors.Is(err, spill.ErrMissing) {
 			t.Error(err)
 		}
 		all[1].put(object(1), pattern(1, mib))
-		if err := await(t, all[2].get(object(1), dst, 1, 2)); err != nil || !bytes.Equal(dst, pattern(1, mib)) {
+		if err := testkit.Receive(t, "an answer", all[2].get(object(1), dst, 1, 2)); err != nil || !bytes.Equal(dst, pattern(1, mib)) {
 			t.Error(err)
 		}
 	})
@@ -60,7 +60,7 @@ func TestManyObjectsAtOnce(t *testing.T) {
 			fetches = append(fetches, fetch{dst, i, reader.get(object(i), dst, holder.home)})
 		}
 		for _, f := range fetches {
-			if err := await(t, f.done); err != nil || !bytes.Equal(f.dst, pattern(f.n, size)) {
+			if err := testkit.Receive(t, "an answer", f.done); err != nil || !bytes.Equal(f.dst, pattern(f.n, size)) {
 				t.Fatalf("object %d: %v", f.n, err)
 			}
 		}
@@ -75,7 +75,7 @@ func TestACutTransfer(t *testing.T) {
 		want, dst := pattern(1, size), make([]byte, size)
 		all[0].put(object(1), want)
 		net.when(1, size/2, net.cut)
-		if err := await(t, all[1].get(object(1), dst, 1)); err != nil || !bytes.Equal(dst, want) {
+		if err := testkit.Receive(t, "an answer", all[1].get(object(1), dst, 1)); err != nil || !bytes.Equal(dst, want) {
 			t.Fatal(err)
 		}
 		if sent := net.sentBy(1); sent > size*11/10 {
@@ -108,7 +108,7 @@ func TestABroadcast(t *testing.T) {
 			done[i] = all[i+1].get(object(1), dst[i], 1)
 		}
 		for i := range dst {
-			if err := await(t, done[i]); err != nil || !bytes.Equal(dst[i], want) {
+			if err := testkit.Receive(t, "an answer", done[i]); err != nil || !bytes.Equal(dst[i], want) {
 				t.Fatalf("node %d: %v", i+2, err)
 			}
 		}
@@ -129,7 +129,7 @@ func TestACoreThatPanics(t *testing.T) {
 		all[0].put(object(1), want)
 		all[0].sys.Faults.Inject(actors.Fault{Kind: "transfer", MessageType: "transfer.ChunkWritten", Nth: 3, Action: actors.PanicMidStep})
 		all[1].sys.Faults.Inject(actors.Fault{Kind: "transfer", MessageType: "transfer.ChunkRead", Nth: 8, Action: actors.PanicMidStep})
-		if err := await(t, all[1].get(object(1), dst, 1)); err != nil || !bytes.Equal(dst, want) {
+		if err := testkit.Receive(t, "an answer", all[1].get(object(1), dst, 1)); err != nil || !bytes.Equal(dst, want) {
 			t.Fatal(err)
 		}
 		for _, n := range all {
@@ -138,7 +138,7 @@ func TestACoreThatPanics(t *testing.T) {
 			}
 		}
 		all[1].sys.Faults.Inject(actors.Fault{Kind: "transfer", MessageType: "transfer.Fetch", Times: 2, Action: actors.PanicMidStep})
-		if err := await(t, all[1].get(object(2), dst, 1)); !errors.Is(err, errs.ErrPanic) {
+		if err := testkit.Receive(t, "an answer", all[1].get(object(2), dst, 1)); !errors.Is(err, errs.ErrPanic) {
 			t.Errorf("a fetch that no core survives: %v", err)
 		}
 	})
@@ -156,16 +156,15 @@ func TestAStop(t *testing.T) {
 				net.when(1, size/2, func() { close(half) })
 				done := all[1].get(object(1), make([]byte, size), 1)
 				<-half
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				defer cancel()
+				ctx := testkit.Within(t)
 				if err := all[which].Stop(ctx); err != nil {
 					t.Fatal(err)
 				}
-				err := await(t, done)
+				err := testkit.Receive(t, "an answer", done)
 				if want := map[int]error{0: transfer.ErrNoHolder, 1: errs.ErrShutdown}[which]; err != nil && !errors.Is(err, want) {
 					t.Errorf("%v, want %v", err, want)
 				}
-				if err := await(t, all[which].get(object(1), nil, 1)); !errors.Is(err, errs.ErrShutdown) {
+				if err := testkit.Receive(t, "an answer", all[which].get(object(1), nil, 1)); !errors.Is(err, errs.ErrShutdown) {
 					t.Errorf("after the stop: %v", err)
 				}
 			})

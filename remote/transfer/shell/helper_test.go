@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"mobula/actors"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/objectstore/segment"
 	storeshell "mobula/objectstore/shell"
@@ -22,10 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var _ storeshell.Peers = (*Transfer)(nil)
 
-const (
-	mib      = 1 << 20
-	patience = 20 * time.Second
-)
+const mib = 1 << 20
 
 func object(n int) ids.ObjectID { return ids.RootTask(1, 1).Put(uint32(n)) }
 
@@ -76,7 +73,7 @@ func newNode(t testing.TB, home ids.Home, tr Transport, change ...func(*transfer
 
 func (n *node) close(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := n.sys.StopTree(ctx); err != nil {
 		t.Errorf("node %v: %v", n.home, err)
@@ -137,16 +134,4 @@ func (n *node) getInto(id ids.ObjectID, dst *segment.Room, from ...ids.Home) <-c
 		ch <- err
 	})
 	return ch
-}
-
-// await waits for an answer.
-func await(t testing.TB, ch <-chan error) error {
-	t.Helper()
-	select {
-	case err := <-ch:
-		return err
-	case <-time.After(patience):
-		t.Fatal("a fetch does not end")
-		return nil
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/remote/transfer"
 )
 
@@ -131,7 +132,7 @@ func TestABadHolder(t *testing.T) {
 				all := newNodes(t, n, 2, func(c *transfer.Config) { c.Silence, c.Alive = 300*time.Millisecond, 100*time.Millisecond })
 				all[0].put(object(1), want)
 				dst := make([]byte, len(want))
-				if err := await(t, all[1].get(object(1), dst, 9, 1)); err != nil || !bytes.Equal(dst, want) {
+				if err := testkit.Receive(t, "an answer", all[1].get(object(1), dst, 9, 1)); err != nil || !bytes.Equal(dst, want) {
 					t.Fatal(err)
 				}
 			})
@@ -148,7 +149,7 @@ func TestAHolderThatSendsWrongBytes(t *testing.T) {
 			drain(c)
 		}
 	})
-	err := await(t, newNodes(t, n, 1)[0].get(object(1), make([]byte, mib), 9))
+	err := testkit.Receive(t, "an answer", newNodes(t, n, 1)[0].get(object(1), make([]byte, mib), 9))
 	if !errors.Is(err, ErrSum) || !errors.Is(err, transfer.ErrNoHolder) {
 		t.Error(err)
 	}
