@@ -14,6 +14,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -56,7 +57,7 @@ func newPeer(t testing.TB, cfg Config) *peer {
 	}
 	p.e = New(cfg)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		if err := p.e.Close(ctx); err != nil {
 			t.Errorf("close the executor: %v", err)
@@ -108,7 +109,7 @@ func (p *peer) Map(e wire.Extent, _ bool) ([]byte, error) {
 // await waits until pick finds what it looks for in the worker's messages.
 func await[T any](p *peer, what string, pick func(log []wire.Msg) (T, bool)) T {
 	p.t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(testkit.Patience())
 	defer deadline.Stop()
 	for {
 		p.mu.Lock()

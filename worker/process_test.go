@@ -7,13 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/testkit"
 	"mobula/raylet/pool/proc"
 	"mobula/wire"
 	"mobula/wire/conn"
@@ -123,8 +123,7 @@ func TestMainWorksUntilTheNodeDrainsItOrIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(envToken, "00ff")
 			socket, hello, done := node(t, c.then)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := testkit.Within(t)
 			err := Main(ctx, Env{Socket: socket, Token: []byte{1}, Job: 3})
 			if (c.want == nil) != (err == nil) || !errors.Is(err, c.want) && c.want != nil || ctx.Err() != nil {
 				t.Errorf("Main ended with %v", err)

@@ -12,6 +12,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -49,7 +50,7 @@ func eager(t *testing.T, p *peer, feed func(...wire.Msg)) {
 func again(t *testing.T, p *peer) {
 	t.Helper()
 	l := p.e.lane(1)
-	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+	for end := time.Now().Add(testkit.Patience()); ; runtime.Gosched() {
 		l.mu.Lock()
 		idle := l.parked == 1 && p.e.pending.Load() == 0
 		if idle {
@@ -203,11 +204,7 @@ func TestReaderIsRelievedOfALongTask(t *testing.T) {
 		t.Errorf("the task behind it: %v", d.Err)
 	}
 	again(t, p) // its goroutine has its place again
-	for end := time.Now().Add(10 * time.Second); p.e.reader.watching.Load(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatal("the watcher does not end")
-		}
-	}
+	testkit.Eventually(t, "the end of the watcher", func() bool { return !p.e.reader.watching.Load() })
 }
 
 func TestAbandonedTaskOfTheReader(t *testing.T) {
@@ -280,8 +277,7 @@ func TestCloseWaitsForTheReadersTask(t *testing.T) {
 	}))
 	feed(&wire.Exec{Lease: 1, Tasks: []wire.ExecTask{task}})
 	<-started
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	if err := p.e.Close(ctx); err != nil || !ended {
 		t.Errorf("Close returned %v; the task had ended: %v", err, ended)
 	}

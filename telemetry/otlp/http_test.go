@@ -1,7 +1,6 @@
 package otlp
 
 import (
-	"context"
 	"encoding/pem"
 	"errors"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
 	"mobula/telemetry/export"
@@ -37,8 +37,7 @@ func TestShutdownLeavesNoConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.Emit(&telemetry.Span{TraceID: [16]byte{1}, ID: [8]byte{1}, Name: "s", Start: 1, End: 2})
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := testkit.Within(t)
 			if err := e.Flush(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -74,8 +73,7 @@ func TestExportOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Emit(&telemetry.Span{TraceID: [16]byte{1}, ID: [8]byte{1}, Name: "s", Start: 1, End: 2})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	if err := errors.Join(e.Flush(ctx), e.Shutdown(ctx)); err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,11 @@ import (
 	logpb "go.opentelemetry.io/proto/otlp/logs/v1"
 	metricpb "go.opentelemetry.io/proto/otlp/metrics/v1"
 
+	"mobula/internal/testkit"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
 	"mobula/telemetry/export"
 )
-
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // What a registry gives arrives by the same names, and log records with the trace that they belong to.
 func TestMetricsAndLogsArrive(t *testing.T) {
@@ -44,7 +39,7 @@ func TestMetricsAndLogsArrive(t *testing.T) {
 			reg.MustRegister(count, took)
 			count.Add(3)
 			took.(prometheus.ExemplarObserver).ObserveWithExemplar(1.5, prometheus.Labels{"trace_id": strings.Repeat("ab", 16)})
-			ctx := within(t)
+			ctx := testkit.Within(t)
 			m, err := export.NewMetrics(ctx, export.Config{Node: "n1"}, reg)
 			if err != nil {
 				t.Fatal(err)
@@ -133,7 +128,7 @@ func TestWhatASlowCollectorDoesNotTakeIsCounted(t *testing.T) {
 	t.Setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "50")
 	t.Setenv("OTEL_BLRP_MAX_QUEUE_SIZE", "100")
 	t.Setenv("OTEL_BLRP_MAX_EXPORT_BATCH_SIZE", "50")
-	ctx := within(t)
+	ctx := testkit.Within(t)
 	const n = 5000
 	e, err := export.New(ctx, export.Config{})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/task"
 	"mobula/telemetry"
@@ -43,7 +44,7 @@ func start(t *testing.T, open func() (*collector.Collector, error), proto string
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		if err := e.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -76,8 +77,7 @@ func TestATasksSpansAtACollector(t *testing.T) {
 					e.Emit(&sp)
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := testkit.Within(t)
 			if err := e.Flush(ctx); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -89,7 +90,7 @@ func testEverySendersMessagesArriveInOrder(t *testing.T, pair connected) {
 	if c := b.Counts(); c.RecvMsgs != uint64(len(got)) || c.RecvBytes != a.Counts().SentBytes {
 		t.Errorf("counters are %+v and %+v", c, a.Counts())
 	}
-	eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
+	testkit.Eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
 }
 
 func testSendWaitsForRoomAndTrySendDoesNot(t *testing.T, pair connected) {
@@ -130,7 +131,7 @@ func testSendWaitsForRoomAndTrySendDoesNot(t *testing.T, pair connected) {
 	if _, ok := got[sent].(*wire.Drain); !ok || len(got) != sent+1 {
 		t.Fatalf("refused messages were sent: %d came, the last is %T", len(got), got[len(got)-1])
 	}
-	eventually(t, "the backlog is empty", func() bool { return a.Backlog() == 0 })
+	testkit.Eventually(t, "the backlog is empty", func() bool { return a.Backlog() == 0 })
 	if err := a.TrySend(&wire.Drain{}); err != nil {
 		t.Fatalf("after the backlog was read: %v", err)
 	}
@@ -340,7 +341,7 @@ func testIdleConnectionHoldsNoBuffers(t *testing.T, pair connected) {
 	done := make(chan error, 1)
 	go func() { _, err := b.Recv(); done <- err }()
 	for _, c := range []*Conn{a, b} {
-		eventually(t, "the send buffers are given back", func() bool {
+		testkit.Eventually(t, "the send buffers are given back", func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.spare == nil && (c.out == nil || c.out.Cap() <= keepBuffer) && !c.writing
@@ -399,7 +400,7 @@ func testFlushKeepsOrderAndLosesNothing(t *testing.T, pair connected) {
 			t.Fatalf("message %d is number %d", i, got)
 		}
 	}
-	eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
+	testkit.Eventually(t, "nothing is pending", func() bool { return a.Backlog() == 0 })
 	a.Flush() // with nothing to do
 }
 

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -49,7 +50,7 @@ func TestAThousandClientsAtOnce(t *testing.T) {
 			c.Close()
 		}
 		clear(conns)
-		eventually(t, "all are gone", func() bool { return l.Conns() == 0 })
+		testkit.Eventually(t, "all are gone", func() bool { return l.Conns() == 0 })
 	}) / n >> 10
 	t.Logf("an idle connection holds %d KiB for both ends", kib)
 	if kib > 32 {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -65,7 +66,7 @@ func testFilesTravel(t *testing.T, pair connected) {
 	if seen != n {
 		t.Fatalf("%d files of %d", seen, n)
 	}
-	eventually(t, "our copies of the descriptors are closed", func() bool { return openFiles(t) <= before })
+	testkit.Eventually(t, "our copies of the descriptors are closed", func() bool { return openFiles(t) <= before })
 }
 
 func testOnlyMessagesWithAFileTakeOne(t *testing.T, pair connected) {
@@ -88,7 +89,7 @@ func testPendingFilesAreClosed(t *testing.T, pair connected) {
 	}
 	f.Close()
 	a.Fail(errs.New(errs.CodeShutdown, "test"))
-	eventually(t, "descriptors are closed", func() bool { return openFiles(t) <= before+2 }) // a socket's other end and its set
+	testkit.Eventually(t, "descriptors are closed", func() bool { return openFiles(t) <= before+2 }) // a socket's other end and its set
 }
 
 // sendRaw writes data with n descriptors, as no honest peer would.

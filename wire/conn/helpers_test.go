@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -142,18 +141,6 @@ func rawFrame(t testing.TB, msgs ...wire.Msg) (out []byte) {
 		out = append(out, p.Data...)
 	}
 	return out
-}
-
-// eventually fails the test if cond does not come true within ten seconds. It polls, as what it waits for goes through a socket of the
-// kernel, of which nobody tells: what runs over a connection in memory waits in a bubble of synctest instead.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !cond(); {
-		if time.Now().After(end) {
-			t.Fatalf("not within ten seconds: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 // wantErr checks an error's kind and that its text has all the words.

@@ -5,10 +5,10 @@ import (
 	"io"
 	"runtime"
 	"testing"
-	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -64,7 +64,7 @@ func TestAConversationBecomesHotAndCools(t *testing.T) {
 		_, err := near.Recv()
 		got <- err
 	}()
-	eventually(t, "nothing comes and it cools", func() bool { return hotConns.Load() == 0 })
+	testkit.Eventually(t, "nothing comes and it cools", func() bool { return hotConns.Load() == 0 })
 	if err := far.Send(&wire.Drain{}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +108,8 @@ func TestAHotConnectionEnds(t *testing.T) {
 				got <- err
 			}()
 			c.end(far, near)
-			select {
-			case err := <-got:
-				if !errors.Is(err, c.want) {
-					t.Errorf("got %v, want %v", err, c.want)
-				}
-			case <-time.After(10 * time.Second):
-				t.Fatal("the reader hangs")
+			if err := testkit.Receive(t, "the end of the reader", got); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if n := hotConns.Load(); n != 0 {
 				t.Errorf("%d connections are counted as hot", n)

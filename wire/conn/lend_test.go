@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -143,7 +144,7 @@ func TestAPlaceThatNobodyTakesIsTheReadersAgain(t *testing.T) {
 	if err := k.far.Send(&wire.Resolved{ID: objectID(1), Result: wire.Result{Kind: wire.ResultInline}}, &wire.Drain{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what came while nobody waits is handled", func() bool {
+	testkit.Eventually(t, "what came while nobody waits is handled", func() bool {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return k.answers == before+1 && len(k.others) == 1
@@ -204,13 +205,8 @@ func TestTheEndOfALentConnectionReachesItsReader(t *testing.T) {
 	if err := k.far.Close(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case err := <-k.over:
-		if err != io.EOF {
-			t.Errorf("got %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("the reader does not learn that the connection has ended")
+	if err := testkit.Receive(t, "the connection's end, at its reader", k.over); err != io.EOF {
+		t.Errorf("got %v", err)
 	}
 	cancel()
 	if err := <-gone; err != context.Canceled {
@@ -227,7 +223,7 @@ func TestPropertyEveryWaiterIsWoken(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, uint64(g)))
 			for i := 0; i < 5000 && !t.Failed(); {
 				for range 1 + r.IntN(200) {
-					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 					if err := k.ask(ctx, objectID(g*1_000_000+i)); err != nil {
 						t.Errorf("goroutine %d, question %d: %v", g, i, err)
 					}

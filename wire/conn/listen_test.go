@@ -17,6 +17,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -105,7 +106,7 @@ func TestHandshakeHandsOverSegmentAndStream(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the node forgets the connection", func() bool { return l.Conns() == 0 })
+	testkit.Eventually(t, "the node forgets the connection", func() bool { return l.Conns() == 0 })
 }
 
 func TestSocketIsTheUsersAlone(t *testing.T) {
@@ -466,7 +467,7 @@ func rawClient(t testing.TB, l *Listener) *net.UnixConn {
 // bye is the reason in the one frame that the node sends before it closes.
 func bye(t testing.TB, c net.Conn) error {
 	t.Helper()
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(testkit.Patience())); err != nil {
 		t.Fatal(err)
 	}
 	data, err := io.ReadAll(c)
@@ -489,7 +490,7 @@ func TestSilentClientIsDropped(t *testing.T) {
 		}
 		wantErr(t, bye(t, c), errs.ErrProtocol, "said nothing for 30ms")
 	}
-	eventually(t, "the node forgets them", func() bool { return l.Conns() == 0 })
+	testkit.Eventually(t, "the node forgets them", func() bool { return l.Conns() == 0 })
 }
 
 func TestBadHellosAreRefusedAndTheNodeGoesOn(t *testing.T) {
@@ -547,7 +548,7 @@ func TestMalformedFrameEndsItsSessionOnly(t *testing.T) {
 	if err := honest.Send(&wire.Drain{}); err != nil {
 		t.Fatalf("another client's connection broke too: %v", err)
 	}
-	eventually(t, "the honest client alone is left", func() bool { return l.Conns() == 1 })
+	testkit.Eventually(t, "the honest client alone is left", func() bool { return l.Conns() == 1 })
 }
 
 func TestCloseEndsEverySession(t *testing.T) {
@@ -571,7 +572,7 @@ func TestCloseEndsEverySession(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent := rawClient(t, l) // is in its handshake
-	eventually(t, "both are connected", func() bool { return l.Conns() == 2 })
+	testkit.Eventually(t, "both are connected", func() bool { return l.Conns() == 2 })
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

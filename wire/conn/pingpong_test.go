@@ -11,6 +11,7 @@ import (
 
 	"mobula/internal/ids"
 	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -74,7 +75,7 @@ func withChild(tb testing.TB, role string, f func(uc *net.UnixConn)) {
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	if err := l.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := l.SetDeadline(time.Now().Add(testkit.Patience())); err != nil {
 		tb.Fatal(err)
 	}
 	uc, err := l.AcceptUnix()

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -35,6 +36,6 @@ func TestRoomWakesNobody(t *testing.T) {
 	if err := b.Send(&wire.Drain{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "woken by a message", ready)
+	testkit.Eventually(t, "woken by a message", ready)
 	recvN(t, a, 1)
 }

@@ -23,6 +23,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/guard"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
 )
@@ -119,7 +120,7 @@ func launch(t *testing.T, life string, change func(*Config)) (*Launcher, chan po
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		if err := l.Close(ctx); err != nil {
 			t.Error(err)
@@ -130,13 +131,7 @@ func launch(t *testing.T, life string, change func(*Config)) (*Launcher, chan po
 
 func next(t *testing.T, events chan pool.Event) pool.Event {
 	t.Helper()
-	select {
-	case e := <-events:
-		return e
-	case <-time.After(20 * time.Second):
-		t.Fatal("nothing was posted in 20 s")
-		return nil
-	}
+	return testkit.Receive(t, "posted", events)
 }
 
 func TestEnvironmentTellsTheWorkerWhatItIs(t *testing.T) {
@@ -203,15 +198,10 @@ func TestKillAndTerminate(t *testing.T) {
 	l.Start(pool.StartProcess{Worker: 1})
 	l.Start(pool.StartProcess{Worker: 2})
 	for _, w := range []string{"1", "2"} {
-		for deadline := time.Now().Add(20 * time.Second); ; {
-			if b, _ := os.ReadFile(filepath.Join(dir, "worker-"+w+".out")); string(b) == "ready\n" {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("worker %s is not ready", w)
-			}
-			runtime.Gosched()
-		}
+		testkit.Eventually(t, "worker "+w+" is ready", func() bool {
+			b, _ := os.ReadFile(filepath.Join(dir, "worker-"+w+".out"))
+			return string(b) == "ready\n"
+		})
 	}
 	l.Registered(2, 77)
 	l.Terminate(1)

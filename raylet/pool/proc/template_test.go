@@ -13,11 +13,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/raylet/pool"
 	"mobula/raylet/sched"
 )
@@ -122,11 +122,7 @@ func TestATemplateForksTheWorkers(t *testing.T) {
 		t.Errorf("%d templates; the first says %q", n, first.err.Tail())
 	}
 	l.EndJob(3)
-	select {
-	case <-first.gone:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the template of an ended job does not end")
-	}
+	testkit.Receive(t, "the end of an ended job's template", first.gone)
 	l.Start(pool.StartProcess{Worker: 15, Job: 3}) // comes too late for that one
 	if e := next(t, events).(pool.Exited); e.Worker != 15 {
 		t.Fatalf("%+v", e)
@@ -258,10 +254,6 @@ func TestEachLanguageOfAJobHasItsTemplate(t *testing.T) {
 	}
 	l.EndJob(1)
 	for _, tpl := range []*template{one, another} {
-		select {
-		case <-tpl.gone:
-		case <-time.After(20 * time.Second):
-			t.Fatal("the template of an ended job does not end")
-		}
+		testkit.Receive(t, "the end of an ended job's template", tpl.gone)
 	}
 }
