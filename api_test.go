@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/call"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -524,18 +525,13 @@ var (
 )
 
 // settled waits until n tasks were submitted.
-func (f *fakeNode) settled(t *testing.T, n int) []*wire.TaskSpec {
+func (f *fakeNode) settled(t *testing.T, n int) (specs []*wire.TaskSpec) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	testkit.Eventually(t, fmt.Sprintf("%d tasks submitted", n), func() bool {
 		f.mu.Lock()
-		specs := slices.Clone(f.specs)
-		f.mu.Unlock()
-		if len(specs) >= n {
-			return specs
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d tasks were submitted, want %d", len(specs), n)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer f.mu.Unlock()
+		specs = slices.Clone(f.specs)
+		return len(specs) >= n
+	})
+	return specs
 }

@@ -2,25 +2,25 @@ package mobula
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	"mobula/internal/call"
+	"mobula/internal/testkit"
 )
 
 // collected collects garbage until the client holds at most n objects.
 func collected(t *testing.T, f *fakeNode, n int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for f.c.Handles() > n {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d objects are still held, want at most %d", f.c.Handles(), n)
+	testkit.Eventually(t, fmt.Sprintf("%d objects held at most", n), func() bool {
+		if f.c.Handles() <= n {
+			return true
 		}
 		runtime.GC()
 		f.c.Flush()
-		runtime.Gosched()
-	}
+		return false
+	})
 }
 
 func TestDroppedReferencesAreReleased(t *testing.T) {
@@ -113,11 +113,5 @@ func TestAnIdleWorkerGivesBackWhatItBorrowed(t *testing.T) {
 		must(t, 2.0)(nested.Go(ctx, V(box{Inner: x})).Get(ctx))
 		x.Release()
 	}()
-	deadline := time.Now().Add(20 * time.Second)
-	for f.c.Handles() > 1 { // the result's, which nobody borrowed
-		if time.Now().After(deadline) {
-			t.Fatalf("%d objects are still held", f.c.Handles())
-		}
-		time.Sleep(5 * time.Millisecond) // no event reports a collection
-	}
+	testkit.Eventually(t, "one object held: the result's, which nobody borrowed", func() bool { return f.c.Handles() <= 1 }) // no event reports a collection
 }

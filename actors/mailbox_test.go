@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // gated is a component whose first event waits for the gate: what is posted meanwhile stays.
@@ -51,8 +52,7 @@ func TestPostRefusesAtTwiceTheBound(t *testing.T) {
 
 func barrierWhenRoom(t testing.TB, r *Ref[ev]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	done := make(chan struct{})
 	if err := r.Send(ctx, ev{id: -1, step: func(*recording) { close(done) }}); err != nil {
 		t.Fatal(err)

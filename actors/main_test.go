@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"mobula/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -136,7 +138,7 @@ func system(t testing.TB, cfg Config) *System {
 
 func stopTree(t testing.TB, s *System) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := s.StopTree(ctx); err != nil {
 		t.Errorf("StopTree: %v", err)
@@ -170,7 +172,7 @@ func barrier(t testing.TB, r *Ref[ev]) {
 	case <-done:
 	case <-r.Done():
 		t.Fatalf("%s stopped", r.Name())
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience()):
 		t.Fatalf("%s does not step", r.Name())
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"mobula"
 	"mobula/chaos"
+	"mobula/internal/testkit"
 )
 
 // quiet is for tests whose faults are wanted.
@@ -60,9 +61,9 @@ var (
 
 func (t *tally) Add(_ context.Context, by int) (int, error) { t.n += by; return t.n, nil }
 
-// limit bounds a test on a slow machine.
+// limit bounds a test that waits often.
 func limit(t *testing.T, ctx context.Context) context.Context {
-	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 3*testkit.Patience())
 	t.Cleanup(cancel)
 	return ctx
 }

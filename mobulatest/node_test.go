@@ -44,9 +44,7 @@ func TestTheNodeFreezes(t *testing.T) {
 	if err := plan.Reached(ctx, "edge", 1); err != nil {
 		t.Fatal(err)
 	}
-	for !n.isFrozen() && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	testkit.Eventually(t, "frozen", n.isFrozen)
 	plan.Thaw()
 	if _, err := r.Get(ctx); err != nil {
 		t.Error(err)

@@ -205,7 +205,7 @@ func TestEvictEmptiesThePageCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for end := time.Now().Add(10 * time.Second); ; { // a page that the kernel looks at just then stays
+	for end := time.Now().Add(testkit.Patience()); ; { // a page that the kernel looks at just then stays
 		if err := Evict(path); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 	"mobula/wire"
 	wireconn "mobula/wire/conn"
 )
@@ -107,8 +108,7 @@ func answer(t *testing.T, r *wire.Request, replies map[string]any) *wire.Reply {
 func command(t *testing.T, environ []string, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := testkit.Within(t)
 	a := &app{ctx: ctx, out: &o, errOut: &e, environ: environ, now: func() int64 { return time.Unix(1_700_000_100, 0).UnixNano() }}
 	root := a.root()
 	root.SetArgs(joinWatch(args))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 // process runs the command in a process of its own.
@@ -198,8 +199,7 @@ func TestANodeBoundToItsParentEnds(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
+			ctx := testkit.Within(t)
 			if err := awaitEnd(ctx, pid, true); err != nil {
 				t.Error(err)
 			}

@@ -6,10 +6,10 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
-	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -259,18 +259,11 @@ func (f *fakeNode) emit(task ids.TaskID, i uint32, r wire.Result) {
 // until waits until cond holds for the messages that the node has seen.
 func (f *fakeNode) until(what string, cond func() bool) {
 	f.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; {
+	testkit.Eventually(f.t, what, func() bool {
 		f.mu.Lock()
-		ok := cond()
-		f.mu.Unlock()
-		if ok {
-			return
-		}
-		if time.Now().After(end) {
-			f.t.Fatalf("did not come: %s", what)
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
+		defer f.mu.Unlock()
+		return cond()
+	})
 }
 
 // count counts the messages of a kind.

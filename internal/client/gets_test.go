@@ -12,6 +12,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -397,15 +398,11 @@ func TestBlockerIsToldOnlyOfRealWaits(t *testing.T) {
 	_, hs := f.submit(plain)
 	go func() {
 		f.until("Get", func() bool { return f.count(wire.KindGet) == 1 })
-		for { // the waiter reports itself after it asked
+		testkit.Eventually(t, "a report of the waiter, after it asked", func() bool {
 			r.mu.Lock()
-			n := len(r.s)
-			r.mu.Unlock()
-			if n > 0 {
-				break
-			}
-			time.Sleep(100 * time.Microsecond)
-		}
+			defer r.mu.Unlock()
+			return len(r.s) > 0
+		})
 		f.resolveInline(hs[0].ID(), "y")
 	}()
 	if _, err := f.c.Get1(ctx, hs[0]); err != nil {

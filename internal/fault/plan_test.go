@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // askMain asks about the place "there" until nobody answers, and says what it was told.
@@ -145,9 +146,7 @@ func TestAnotherProcessIsFrozen(t *testing.T) {
 	if err := p.Reached(t.Context(), "there", 1); err != nil {
 		t.Fatal(err)
 	}
-	for !stopped(t, a.cmd.Process.Pid) && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond) // of the kernel there is no notice
-	}
+	testkit.Eventually(t, "stopped", func() bool { return stopped(t, a.cmd.Process.Pid) }) // of the kernel there is no notice
 	p.Thaw()
 	a.says("<nil>")
 	a.goes() // thawed by itself

@@ -15,12 +15,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/pidfd"
+	"mobula/internal/testkit"
 )
 
 // TestMain is what this binary is in its other life: a node.
@@ -124,7 +124,7 @@ func start(t *testing.T) *Guard {
 
 func end(t *testing.T, g *Guard) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := g.Close(ctx); err != nil {
 		t.Error(err)
@@ -134,7 +134,7 @@ func end(t *testing.T, g *Guard) {
 func gone(t *testing.T, what string, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
-		if !pidfd.Await(t.Context(), pid, time.Minute) {
+		if !pidfd.Await(t.Context(), pid, testkit.Patience()) {
 			t.Errorf("%s: process %d lives", what, pid)
 		}
 	}
@@ -188,11 +188,9 @@ func TestAKilledNodeLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); slices.Contains(descriptors(t, pids[0]), mine); time.Sleep(pause) { // it may just have been started
-		if time.Now().After(deadline) {
-			t.Fatalf("the guard holds %s, which the node had inherited", mine)
-		}
-	}
+	testkit.Eventually(t, "without "+mine+", which the node had inherited: the guard may just have been started", func() bool {
+		return !slices.Contains(descriptors(t, pids[0]), mine)
+	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -246,11 +244,7 @@ func TestAGuardThatIsKilledIsReplaced(t *testing.T) {
 	if err := unix.Kill(first, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); g.PID() == 0 || g.PID() == first; time.Sleep(pause) {
-		if time.Now().After(deadline) {
-			t.Fatal("no guard came for the one that was killed")
-		}
-	}
+	testkit.Eventually(t, "another guard for the one that was killed", func() bool { return g.PID() != 0 && g.PID() != first })
 	end(t, g)
 	gone(t, "after Close", left...)
 }

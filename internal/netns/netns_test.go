@@ -18,6 +18,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
+
+	"mobula/internal/testkit"
 )
 
 // crashEnv makes this process one that makes a network, says its name, and waits to be killed.
@@ -57,8 +59,6 @@ func network(t *testing.T, hosts int) *Net {
 	return n
 }
 
-const patience = 10 * time.Second
-
 // listen gives an echo server in the host.
 func listen(t *testing.T, h *Host) netip.AddrPort {
 	t.Helper()
@@ -90,7 +90,7 @@ func listen(t *testing.T, h *Host) netip.AddrPort {
 func dial(t *testing.T, h *Host, to netip.AddrPort) (net.Conn, error) {
 	var c net.Conn
 	err := h.Do(func() (err error) {
-		c, err = net.DialTimeout("tcp", to.String(), patience)
+		c, err = net.DialTimeout("tcp", to.String(), testkit.Patience())
 		return err
 	})
 	if err == nil {
@@ -134,7 +134,7 @@ func connected(t *testing.T, n *Net) (netip.AddrPort, net.Conn) {
 	server := listen(t, n.Hosts[0])
 	c, err := dial(t, n.Hosts[1], server)
 	must(t, err)
-	must(t, say(c, "hello", patience))
+	must(t, say(c, "hello", testkit.Patience()))
 	return server, c
 }
 
@@ -147,7 +147,7 @@ func TestHostsSpeakAndCount(t *testing.T) {
 	before, err := n.Hosts[0].Traffic()
 	must(t, err)
 	const size = 100_000
-	must(t, say(c, strings.Repeat("x", size), patience))
+	must(t, say(c, strings.Repeat("x", size), testkit.Patience()))
 	after, err := n.Hosts[0].Traffic()
 	must(t, err)
 	if d := after.Since(before); d.In < size || d.In > size*11/10 || d.Out < size || d.Out > size*11/10 {
@@ -170,7 +170,7 @@ func TestACutHostHearsNothing(t *testing.T) {
 			t.Errorf("a cut connection: %v", err)
 		}
 		must(t, h.Heal(t.Context()))
-		must(t, c.SetDeadline(time.Now().Add(patience)))
+		must(t, c.SetDeadline(time.Now().Add(testkit.Patience())))
 		must(t, hear(c, word))
 	}
 }
@@ -188,9 +188,9 @@ func TestPartedHostsReachTheOthers(t *testing.T) {
 	}
 	other, err := dial(t, n.Hosts[2], server)
 	must(t, err)
-	must(t, say(other, "hello", patience))
+	must(t, say(other, "hello", testkit.Patience()))
 	must(t, Join(t.Context(), n.Hosts[0], n.Hosts[1]))
-	must(t, c.SetDeadline(time.Now().Add(patience)))
+	must(t, c.SetDeadline(time.Now().Add(testkit.Patience())))
 	must(t, hear(c, "lost"))
 }
 
@@ -206,7 +206,7 @@ func family(t *testing.T, h *Host) *exec.Cmd {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(testkit.Patience()); ; {
 		pids, err := h.Processes()
 		must(t, err)
 		if len(pids) == 3 {
@@ -242,7 +242,7 @@ func TestSignalReachesAllOfOneHost(t *testing.T) {
 	pids, err := n.Hosts[0].Processes()
 	must(t, err)
 	for _, pid := range pids {
-		for end := time.Now().Add(patience); ; {
+		for end := time.Now().Add(testkit.Patience()); ; {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			must(t, err)
 			if _, state, _ := strings.Cut(string(text), ") "); strings.HasPrefix(state, "T") {

@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 // A get of an object in the store, over the socket: what a first get in another process costs beside
@@ -43,7 +44,7 @@ func BenchmarkGetOfAStoredObject(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/10])/1e3, "us-p10")
 	b.ReportMetric(float64(took[len(took)/2])/1e3, "us-p50")
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	_, _ = d.Close(ctx), n.Close(ctx) // the measure is taken
 }

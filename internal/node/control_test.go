@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 // A node of which nobody has asked a name runs no control plane. The first question starts it, and it knows of the jobs that
@@ -57,33 +59,18 @@ func TestTheControlPlaneStartsWhenItIsNeeded(t *testing.T) {
 		t.Helper()
 		ch := make(chan gcs.Reply, 1)
 		n.control.ask(gcs.List{Bucket: b}, func(r gcs.Reply) { ch <- r })
-		select {
-		case r := <-ch:
-			if r.Err != nil {
-				t.Fatal(r.Err)
-			}
-			for _, rec := range r.Records {
-				keys = append(keys, rec.Key())
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("no answer")
+		r := testkit.Receive(t, "an answer", ch)
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		for _, rec := range r.Records {
+			keys = append(keys, rec.Key())
 		}
 		return keys
 	}
-	eventually := func(b gcs.Bucket, want ...string) {
-		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) { // a list is a view that watches feed
-			got := list(b)
-			if slices.Equal(got, want) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s %v, want %v", b, got, want)
-			}
-		}
+	for _, b := range []gcs.Bucket{gcs.Nodes, gcs.Homes} { // a list is a view that watches feed
+		testkit.Eventually(t, fmt.Sprint("home 0 alone in ", b), func() bool { return slices.Equal(list(b), []string{"0"}) })
 	}
-	eventually(gcs.Nodes, "0")
-	eventually(gcs.Homes, "0")
 	if s := must[state.Status](t, c, state.MethodStatus, nil); s.Control != "up" {
 		t.Errorf("the control plane is %q", s.Control)
 	}

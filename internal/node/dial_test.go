@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"mobula/internal/node/member"
 	"mobula/internal/node/outlet"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -33,7 +35,7 @@ func TestCloseWhileTheDriverRejoins(t *testing.T) {
 		wg.Go(func() { _ = first.Conn.Close() }) // the driver's reader ends, and it dials again
 		wg.Go(func() {
 			time.Sleep(time.Duration(i) * 50 * time.Microsecond) // not to wait: to be at another point each time
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 			defer cancel()
 			_ = d.Close(ctx) // of a connection that is closed already it says so
 		})
@@ -129,7 +131,7 @@ func TestLeavingANodeThatHasGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.sessions.get(l.Welcome.Client).Close()
-	for end := time.Now().Add(10 * time.Second); !l.Conn.Gone(); { // nobody reads: a write finds out
+	for end := time.Now().Add(testkit.Patience()); !l.Conn.Gone(); { // nobody reads: a write finds out
 		if _ = l.Conn.Send(&wire.Drain{}); time.Now().After(end) {
 			t.Fatal("a write does not find out that the node has gone")
 		}
@@ -158,9 +160,7 @@ func TestANodeWhoseDirectoryIsGone(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), rejoinTimeout-5*time.Second)
-	defer cancel()
-	if _, err := d.Request(ctx, state.MethodPing, nil); !errors.Is(err, errs.ErrOwnerDied) {
+	if _, err := d.Request(testkit.Within(t), state.MethodPing, nil); !errors.Is(err, errs.ErrOwnerDied) || !strings.Contains(err.Error(), "its directory is gone") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,13 +3,14 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 )
 
 // A name that the control plane has for an actor of which no owner knows, from before a restart of the node, is free again.
@@ -28,13 +29,7 @@ func TestNamesThatAnEarlierLifeLeftAreReconciled(t *testing.T) {
 		t.Helper()
 		ch := make(chan gcs.Reply, 1)
 		n.control.ask(op, func(r gcs.Reply) { ch <- r })
-		select {
-		case r := <-ch:
-			return r
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%T was not answered", op)
-			return gcs.Reply{}
-		}
+		return testkit.Receive(t, fmt.Sprintf("an answer to %T", op), ch)
 	}
 	id := ids.ActorID(ids.Derive(ids.RootTask(77, 1), 1))
 	rec := gcs.ActorRecord{Namespace: "n", Name: "left", Actor: id.String(), Node: "another name of it", Job: 77, Detached: true}
@@ -52,13 +47,7 @@ func TestNamesThatAnEarlierLifeLeftAreReconciled(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		r := ask(gcs.Lookup{Bucket: gcs.Actors, Key: rec.Key()})
-		if errors.Is(r.Err, errs.ErrNotFound) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the name is still taken: %+v, %v", r.Records, r.Err)
-		}
-	}
+	testkit.Eventually(t, "the name free", func() bool {
+		return errors.Is(ask(gcs.Lookup{Bucket: gcs.Actors, Key: rec.Key()}).Err, errs.ErrNotFound)
+	})
 }

@@ -2,17 +2,16 @@ package node
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
+	"mobula/internal/testkit"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
 	"mobula/wire"
@@ -80,8 +79,7 @@ func TestTheGuidesCollector(t *testing.T) {
 	if _, err := c.Get(t.Context(), hs[0]); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := testkit.Within(t)
 	n.cfg.Logger.Error("a record")
 	if err := n.obs.Flush(ctx); err != nil {
 		t.Fatal(err)

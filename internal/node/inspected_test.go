@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"go.uber.org/goleak"
@@ -20,6 +19,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -72,7 +72,7 @@ func running(t *testing.T, cfg Config, tel Telemetry) (*Node, *client.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		if err := errors.Join(c.Close(ctx), n.Close(ctx)); err != nil {
 			t.Error(err)
@@ -103,8 +103,7 @@ func ask[Out any](t *testing.T, c *client.Client, method string, in any) (out Ou
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	reply, err := c.Request(ctx, method, body)
 	if err != nil {
 		return out, err
@@ -125,19 +124,18 @@ func must[Out any](t *testing.T, c *client.Client, method string, in any) Out {
 }
 
 // until asks again until what it says is so.
-func until[Out any](t *testing.T, c *client.Client, method string, in any, ok func(Out) bool) Out {
+func until[Out any](t *testing.T, c *client.Client, method string, in any, ok func(Out) bool) (out Out) {
 	t.Helper()
-	end := time.Now().Add(15 * time.Second)
-	for {
-		out := must[Out](t, c, method, in)
-		if ok(out) {
-			return out
+	defer func() {
+		if t.Failed() {
+			t.Logf("%s says %+v", method, out)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s still says %+v", method, out)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	}()
+	testkit.Eventually(t, method+" says so", func() bool {
+		out = must[Out](t, c, method, in)
+		return ok(out)
+	})
+	return out
 }
 
 func submit(t *testing.T, c *client.Client, o *wire.TaskOptions, args ...wire.Arg) *client.Handle {

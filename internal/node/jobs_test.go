@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mobula/actors"
+	"mobula/internal/testkit"
 )
 
 // Whichever event of a job's life brings the core of jobs down, the next one goes on from what the shell has: the driver is let in, its tasks run, and
@@ -27,8 +28,8 @@ func TestTheCoreOfJobsCrashesAtAnyEvent(t *testing.T) {
 			if err := c.Close(t.Context()); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "nothing of the job is in the tree", func() bool { return len(n.Components()) == before })
-			eventually(t, "the core has crashed", func() bool { return n.Restarts()["jobs"] == 1 })
+			testkit.Eventually(t, "nothing of the job is in the tree", func() bool { return len(n.Components()) == before })
+			testkit.Eventually(t, "the core has crashed", func() bool { return n.Restarts()["jobs"] == 1 })
 		})
 	}
 }

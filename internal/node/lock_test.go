@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/safefs"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -43,7 +43,7 @@ func startIn(t *testing.T, cfg Config) (*Node, error) {
 
 func closeNode(t *testing.T, n *Node) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		t.Error(err)

@@ -1,12 +1,11 @@
 package node
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
 	"mobula/wire"
@@ -25,8 +24,7 @@ func TestMetricsAndLogRecordsAreExported(t *testing.T) {
 	if _, err := c.Get(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := testkit.Within(t)
 	n.cfg.Logger.Error("something is wrong", "task", h.ID().Task.String())
 	if err := n.obs.Flush(ctx); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/registry"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
 	"mobula/telemetry"
 	"mobula/telemetry/collector"
@@ -68,7 +69,7 @@ func putLarge(t *testing.T, c *client.Client, bytes uint64) *client.Handle {
 }
 
 // The issue's own: a 1 ms task with a restored 64 MiB argument, exported over OTLP to a
-// collector. Sibling phases do not overlap, include the restore, and sum to the wall time within 5 %.
+// collector. Phases follow each other without a gap, include the restore, and last from the submission to the end, which is before the value is here.
 func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
 	coll := collecting(t)
 	_, c := running(t, Config{CPUs: 2, StoreBytes: 96 << 20}, Telemetry{})
@@ -89,9 +90,8 @@ func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
 	if _, err := c.Get(t.Context(), hs[0]); err != nil {
 		t.Fatal(err)
 	}
-	wall := time.Since(begin)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	got := time.Now()
+	ctx := testkit.Within(t)
 	var mine []*tracepb.Span
 	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
 		mine = slices.DeleteFunc(slices.Clone(all), func(s *tracepb.Span) bool { return [16]byte(s.TraceId) != spec.ID.Trace() })
@@ -110,23 +110,21 @@ func TestSpansOfATaskWithARestoredArgument(t *testing.T) {
 		}
 	}
 	slices.SortFunc(kids, func(a, b *tracepb.Span) int { return int(int64(a.StartTimeUnixNano) - int64(b.StartTimeUnixNano)) })
-	var sum, last uint64
+	last := uint64(spec.Submitted)
 	took := map[string]time.Duration{}
 	for _, s := range kids {
-		if s.StartTimeUnixNano < last {
-			t.Errorf("%s begins before its sibling has ended", s.Name)
+		if s.StartTimeUnixNano != last {
+			t.Errorf("%s begins %d ns after what was before it has ended", s.Name, int64(s.StartTimeUnixNano-last))
 		}
 		last = s.EndTimeUnixNano
-		sum += s.EndTimeUnixNano - s.StartTimeUnixNano
 		took[s.Name] = time.Duration(s.EndTimeUnixNano - s.StartTimeUnixNano)
 	}
-	if took["restore arguments"] <= 0 || took["run"] < time.Millisecond || took["run"] > wall {
+	if took["restore arguments"] <= 0 || took["run"] < time.Millisecond {
 		t.Errorf("phases %v", took)
 	}
-	if diff := wall - time.Duration(sum); diff.Abs() > wall/20 {
-		t.Errorf("the phases %v sum to %v, the call took %v", took, time.Duration(sum), wall)
+	if last != top.EndTimeUnixNano || int64(last) > got.UnixNano() {
+		t.Errorf("the phases %v end %d ns before the task's span, and %d ns before its value was here", took, int64(top.EndTimeUnixNano-last), got.UnixNano()-int64(last))
 	}
-	t.Logf("wall %v, phases %v", wall, took)
 	if s := must[state.Status](t, c, state.MethodStatus, nil); s.Export.SpansDropped != 0 {
 		t.Error("spans were dropped")
 	}
@@ -137,8 +135,7 @@ func TestARestartIsASpan(t *testing.T) {
 	n, c := running(t, Config{}, Telemetry{})
 	n.sys.Faults.Inject(actors.Fault{Kind: "scheduler", Nth: 1, Action: actors.PanicMidStep})
 	must[state.Page[state.Worker]](t, c, state.MethodWorkers, state.Query{}) // asks the scheduler
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
 		return slices.ContainsFunc(all, func(s *tracepb.Span) bool {
 			return s.Name == "restart scheduler" && s.EndTimeUnixNano >= s.StartTimeUnixNano && s.Status.Message != ""
@@ -183,8 +180,7 @@ func TestSpillsAndRestoresAreSpans(t *testing.T) {
 	if calls != 2 {
 		t.Errorf("%d answers", calls)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	all, err := coll.Wait(ctx, func(all []*tracepb.Span) bool { return len(all) >= 2 })
 	if err != nil {
 		t.Fatal(err)
@@ -224,8 +220,7 @@ func TestTheStoresOwnSpillsAndRestoresAreSeen(t *testing.T) {
 		t.Errorf("restored: %d bytes, the first %q", len(got.Value.Data), got.Value.Data[0])
 	}
 	got.Release()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	sizes := map[string]string{"spill": "int_value:67108864", "restore": "int_value:67108864"}
 	if _, err := coll.Wait(ctx, func(all []*tracepb.Span) bool {
 		for _, s := range all {
@@ -279,8 +274,7 @@ func TestSpansOfAProgramAreExported(t *testing.T) {
 	if r := must[state.SpansReply](t, c, state.MethodSpans, state.SpansRequest{Spans: []state.Span{good}}); r != (state.SpansReply{Exported: true}) {
 		t.Errorf("the reply is %+v", r)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	all, err := coll.Wait(ctx, func(all []*tracepb.Span) bool { return len(all) > 0 })
 	if err != nil {
 		t.Fatal(err)
@@ -317,7 +311,7 @@ func TestMetricsAreServed(t *testing.T) {
 	until(t, c, state.MethodStatus, nil, func(s state.Status) bool { return s.Tasks["FINISHED"] == 1 })
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(n.MetricsURL())
+	resp, err := (&http.Client{Transport: tr, Timeout: testkit.Patience()}).Get(n.MetricsURL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +346,7 @@ func TestEventFilesOfAKeptNode(t *testing.T) {
 	if _, err := c.Get(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := errors.Join(c.Close(ctx), n.Close(ctx)); err != nil {
 		t.Error(err)

@@ -3,8 +3,8 @@ package node
 import (
 	"context"
 	"testing"
-	"time"
 
+	"mobula/internal/testkit"
 	"mobula/raylet"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
@@ -17,7 +17,7 @@ func TestWhoIsToldToExitIsKnownToTheNextCore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		if err := procs.Close(ctx); err != nil {
 			t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 	"mobula/wire/conn"
 )
@@ -32,7 +33,7 @@ func dialled(t *testing.T, n *Node, role wire.Role) (*conn.Conn, *wire.Welcome) 
 // await reads messages until one passes.
 func await(t *testing.T, c *conn.Conn, what string, is func(wire.Msg) bool) {
 	t.Helper()
-	timer := time.AfterFunc(20*time.Second, func() { _ = c.Close() })
+	timer := time.AfterFunc(testkit.Patience(), func() { _ = c.Close() })
 	defer timer.Stop()
 	for {
 		batch, err := c.Recv()

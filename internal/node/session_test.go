@@ -6,10 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/node/outlet"
+	"mobula/internal/testkit"
 	"mobula/wire"
 	"mobula/wire/conn"
 )
@@ -30,20 +30,10 @@ func TestADriverThatWasCutOffHearsWhy(t *testing.T) {
 	}
 	n.sessions.get(w.Client).Outlet.(*outlet.Socket).Cut(errs.New(errs.CodeProtocol, "frame 7 says nothing"))
 	log.find(t, "a client was cut off", "frame 7 says nothing", "client="+w.Client.String())
-	eventually(t, "the job is over", func() bool { return n.owners.get(w.Job) == nil })
+	testkit.Eventually(t, "the job is over", func() bool { return n.owners.get(w.Job) == nil })
 	hello.Job, hello.Client, hello.Token = w.Job, w.Client, w.Token
 	_, _, _, err = conn.Dial(t.Context(), n.Address(), hello, conn.Config{})
 	if !errors.Is(err, errs.ErrOwnerDied) || !strings.Contains(err.Error(), "the node had cut its driver off") || !strings.Contains(err.Error(), "frame 7 says nothing") {
 		t.Errorf("a driver that comes back hears %v", err)
-	}
-}
-
-func eventually(t *testing.T, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !cond(); {
-		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(time.Millisecond)
 	}
 }

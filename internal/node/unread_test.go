@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/wire"
 	"mobula/wire/conn"
 )
@@ -44,7 +45,7 @@ func TestAStoppedClientStaysWithinTheBudget(t *testing.T) {
 		}
 	}
 	most := before + 2*n.inlineBudget() + 16<<20 // the collector's slack, and what the store keeps of each object
-	eventually(t, "values are packed", func() bool {
+	testkit.Eventually(t, "values are packed", func() bool {
 		all, err := n.OwnerStats(t.Context())
 		if err != nil {
 			t.Fatal(err)

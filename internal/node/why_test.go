@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 // lines is a log that a test waits for.
@@ -33,7 +34,7 @@ func (l *lines) Write(p []byte) (int, error) {
 // find waits for a line with all of the words.
 func (l *lines) find(t *testing.T, words ...string) {
 	t.Helper()
-	end := time.NewTimer(20 * time.Second)
+	end := time.NewTimer(testkit.Patience())
 	defer end.Stop()
 	for {
 		l.mu.Lock()
@@ -77,7 +78,7 @@ func TestAGetThatWaitsLongSaysWhy(t *testing.T) {
 					t.Fatal(err)
 				}
 				t.Cleanup(func() {
-					ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+					ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 					defer cancel()
 					if err := d.Close(ctx); err != nil {
 						t.Error(err)

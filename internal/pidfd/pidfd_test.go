@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"mobula/internal/testkit"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -53,7 +55,7 @@ func TestOnlyItsEndMakesAProcessGone(t *testing.T) {
 			t.Errorf("%s: a process that runs was awaited", name)
 		}
 		end()
-		if !Await(t.Context(), pid, 20*time.Second) || !Gone(pid) || Same(pid, start) {
+		if !Await(t.Context(), pid, testkit.Patience()) || !Gone(pid) || Same(pid, start) {
 			t.Errorf("%s: a process that nobody has waited for yet is not gone", name)
 		}
 		reap()

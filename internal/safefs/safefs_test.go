@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 const stranger = 65533 // a user of the machine who is not us
@@ -44,13 +44,7 @@ func soon(t *testing.T, f func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(20 * time.Second):
-		t.Fatal("it waits")
-		return nil
-	}
+	return testkit.Receive(t, "its end", done)
 }
 
 func TestAFileInTheWayIsRefusedUntouched(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"mobula/internal/errs"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,7 +86,7 @@ func TestAScrape(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := &http.Transport{}
-	resp, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(s.URL())
+	resp, err := (&http.Client{Transport: tr, Timeout: testkit.Patience()}).Get(s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func TestTokensAndAClockThatIsSet(t *testing.T) {
 func TestOneUseIsOneUser(t *testing.T) {
 	testkit.Check(t, func(rt *rapid.T) {
 		c := newCluster()
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 		defer cancel()
 		servers := make([]*authority.Authority, rapid.IntRange(1, 3).Draw(rt, "servers"))
 		for i := range servers {

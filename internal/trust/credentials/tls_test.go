@@ -15,6 +15,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/credentials"
 	"mobula/internal/trust/trusttest"
@@ -40,7 +41,7 @@ func pair(t testing.TB) (dialed, accepted net.Conn) {
 	accepted, err = l.Accept()
 	must(t, err)
 	for _, c := range []net.Conn{dialed, accepted} {
-		must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		must(t, c.SetDeadline(time.Now().Add(testkit.Patience())))
 		t.Cleanup(func() { _ = c.Close() })
 	}
 	return dialed, accepted

@@ -15,6 +15,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/home/register/registertest"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/authority"
 	"mobula/internal/trust/credentials"
@@ -168,7 +169,7 @@ func meet(t testing.TB, a, b *credentials.Live) error {
 	talk := credentials.Peer{May: trust.Talk}
 	client, server := tls.Client(dialed, a.Config(talk)), tls.Server(accepted, b.Config(talk))
 	for _, c := range []*tls.Conn{client, server} {
-		must(t, c.SetDeadline(time.Now().Add(20*time.Second)))
+		must(t, c.SetDeadline(time.Now().Add(testkit.Patience())))
 	}
 	answered := make(chan error, 1)
 	go func() { answered <- server.Handshake() }()

@@ -15,6 +15,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/release"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/authority"
 	"mobula/internal/trust/credentials"
@@ -148,7 +149,7 @@ func TestAStrangerAtTheServer(t *testing.T) {
 		"HTTP":            {[]byte("GET / HTTP/1.1\r\n\r\n"), errs.ErrProtocol, ""},
 	} {
 		dialed, accepted := pair(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 		if errors.Is(c.want, context.DeadlineExceeded) {
 			ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 		}

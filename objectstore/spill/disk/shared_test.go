@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,13 +47,7 @@ func openSoon(t *testing.T, root, session string) error {
 		}
 		done <- err
 	}()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(testkit.Patience()):
-		t.Fatal("the start waits for what another user has put into the shared spill root")
-		return nil
-	}
+	return testkit.Receive(t, "a start beside what another user has put into the shared spill root", done)
 }
 
 // Whatever others put into a shared spill root, a sweep neither waits for it nor deletes through it.
