@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -79,7 +80,7 @@ func TestActorErrorsMatchOneSentinel(t *testing.T) {
 	}
 	settle := func(ctx context.Context, a mobula.ActorRef[tally]) {
 		t.Helper()
-		eventually(t, "the actor has settled", func() bool {
+		testkit.Eventually(t, "the actor has settled", func() bool {
 			_, err := tallyInc.Go(ctx, a, mobula.V(1)).Get(ctx)
 			return err == nil
 		})
@@ -125,7 +126,7 @@ func TestActorErrorsMatchOneSentinel(t *testing.T) {
 		settle(octx, found) // this job hears later than the actor's own that it is back
 		dir := t.TempDir()
 		held := tallyHold.Go(octx, found, mobula.V(dir), mobula.V(name))
-		eventually(t, "the other job's call runs", exists(filepath.Join(dir, name+".began")))
+		testkit.Eventually(t, "the other job's call runs", exists(filepath.Join(dir, name+".began")))
 		return held
 	}
 	for _, x := range []struct{ what, matches string }{

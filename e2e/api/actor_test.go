@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -130,7 +131,7 @@ func TestC5NamedActors(t *testing.T) {
 		if err := a.Kill(ctx); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the name is free again", func() bool {
+		testkit.Eventually(t, "the name is free again", func() bool {
 			_, err := tallies.Spawn(ctx, mobula.V(1), mobula.Named("prod", "hits"))
 			return err == nil
 		})
@@ -146,7 +147,7 @@ func TestC6Concurrency(t *testing.T) {
 			refs[i] = tallyHold.Go(ctx, a, mobula.V(dir), mobula.V(fmt.Sprint(i)))
 		}
 		for i := range refs {
-			eventually(t, "four calls overlap", exists(filepath.Join(dir, fmt.Sprint(i, ".began"))))
+			testkit.Eventually(t, "four calls overlap", exists(filepath.Join(dir, fmt.Sprint(i, ".began"))))
 		}
 		// A group has its own room.
 		get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1), mobula.Group("io")), 1)
@@ -187,7 +188,7 @@ func TestC12ActorsRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if idle { // that counts too: there is nobody else who could have brought the process down
-			eventually(t, "the process is gone", func() bool { return syscall.Kill(before, 0) != nil })
+			testkit.Eventually(t, "the process is gone", func() bool { return syscall.Kill(before, 0) != nil })
 		}
 		get(ctx, t, tallyInc.Go(ctx, a, mobula.V(1)), 11) // a new instance, and the call is retried
 		after, err := tallyPID.Go(ctx, a).Get(ctx)
@@ -202,7 +203,7 @@ func TestC12ActorsRestart(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is dead for good", func() bool {
+	testkit.Eventually(t, "it is dead for good", func() bool {
 		_, err := tallyInc.Go(ctx, a, mobula.V(1)).Get(ctx)
 		return errors.Is(err, mobula.ErrActorDied)
 	})
@@ -214,7 +215,7 @@ func TestC12WithoutRetriesACallInFlightFails(t *testing.T) {
 	if _, err := tallyDie.Go(ctx, a).Get(ctx); !errors.Is(err, mobula.ErrActorUnavailable) || errors.Is(err, mobula.ErrActorDied) {
 		t.Errorf("the call that killed it: %v", err)
 	}
-	eventually(t, "it is back", func() bool {
+	testkit.Eventually(t, "it is back", func() bool {
 		n, err := tallyInc.Go(ctx, a, mobula.V(1)).Get(ctx)
 		return err == nil && n >= 1
 	})
@@ -229,7 +230,7 @@ func TestC14Kill(t *testing.T) {
 		a := spawn(ctx, t, 0)
 		dir := t.TempDir()
 		running := tallyHold.Go(ctx, a, mobula.V(dir), mobula.V("r"))
-		eventually(t, "it runs", exists(filepath.Join(dir, "r.began")))
+		testkit.Eventually(t, "it runs", exists(filepath.Join(dir, "r.began")))
 		waiting := tallyInc.Go(ctx, a, mobula.V(1))
 		if err := a.Kill(ctx); err != nil {
 			t.Fatal(err)
@@ -265,11 +266,11 @@ func TestC22ADriversExitEndsItsJob(t *testing.T) {
 	if err := second.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its objects are gone", func() bool {
+	testkit.Eventually(t, "its objects are gone", func() bool {
 		s, err := c.Status(ctx)
 		return err == nil && s.Store.Held < 8<<20
 	})
-	eventually(t, "its actor is gone", func() bool {
+	testkit.Eventually(t, "its actor is gone", func() bool {
 		_, err := tallyInc.Go(ctx, lost, mobula.V(1)).Get(ctx)
 		return errors.Is(err, mobula.ErrActorDied)
 	})

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"mobula/internal/testkit"
+
 	"mobula"
 )
 
@@ -62,12 +64,12 @@ func TestTheContextOfACallCancelsItsTask(t *testing.T) {
 			dir := t.TempDir()
 			short, cancel := context.WithCancel(ctx)
 			r := e2eFollowed.Go(short, mobula.V(dir), mobula.V(deep))
-			eventually(t, "it runs", exists(filepath.Join(dir, "began")))
+			testkit.Eventually(t, "it runs", exists(filepath.Join(dir, "began")))
 			cancel()
 			if _, err := r.Get(ctx); !errors.Is(err, mobula.ErrCancelled) {
 				t.Errorf("%d deep: got %v, want ErrCancelled", deep, err)
 			}
-			eventually(t, "it saw it", exists(filepath.Join(dir, "cancelled")))
+			testkit.Eventually(t, "it saw it", exists(filepath.Join(dir, "cancelled")))
 			if _, err := e2eAdd.Go(short, mobula.V(1.0), mobula.V(1.0)).Get(ctx); !errors.Is(err, mobula.ErrCancelled) {
 				t.Errorf("a call with a context that had ended: got %v", err)
 			}
@@ -166,7 +168,7 @@ func TestACallOfAnActorEndsWithItsContext(t *testing.T) {
 		short, cancel := context.WithCancel(ctx)
 		first := tallyHold.Go(ctx, a, mobula.V(dir), mobula.V("call"))
 		second := tallyInc.Go(short, a, mobula.V(5))
-		eventually(t, "the first runs", exists(filepath.Join(dir, "call.began")))
+		testkit.Eventually(t, "the first runs", exists(filepath.Join(dir, "call.began")))
 		cancel()
 		if _, err := second.Get(ctx); !errors.Is(err, mobula.ErrCancelled) {
 			t.Errorf("got %v, want ErrCancelled", err)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -80,13 +82,16 @@ func noter(ctx context.Context, t *testing.T, path string, opts ...mobula.ActorO
 func noted(t *testing.T, path, want string) {
 	t.Helper()
 	var got string
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		b, err := os.ReadFile(path)
-		if got = strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ", "); err == nil && got == want {
-			return
+	defer func() {
+		if got != want {
+			t.Logf("noted %q, want %q", got, want)
 		}
-	}
-	t.Fatalf("noted %q, want %q", got, want)
+	}()
+	testkit.Eventually(t, fmt.Sprintf("noted %q", want), func() bool {
+		b, err := os.ReadFile(path)
+		got = strings.ReplaceAll(strings.TrimSpace(string(b)), "\n", ", ")
+		return err == nil && got == want
+	})
 }
 
 func TestAnActorIsClosedAtItsGracefulEnd(t *testing.T) {
@@ -190,7 +195,7 @@ func (s *self) Note(_ context.Context, what string) (int, error) {
 		return 0, errNope
 	}
 	s.in = true
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) // not to wait for something: another call would find it at work
 	s.in = false
 	s.seen = append(s.seen, what)
 	return len(s.seen), nil
@@ -278,23 +283,22 @@ func TestTellsAreInOrderAndTimersTickBetweenCalls(t *testing.T) {
 		get(ctx, t, selfNote.Go(ctx, a, mobula.V("3")), 3)
 		get(ctx, t, selfSeen.Go(ctx, a), "1 2 3")
 		get(ctx, t, selfLater.Go(ctx, a, mobula.V("4")), mobula.Void{})
-		for end := time.Now().Add(20 * time.Second); ; {
+		testkit.Eventually(t, "4 later seen last", func() bool {
 			seen, err := selfSeen.Go(ctx, a).Get(ctx)
-			if err != nil || time.Now().After(end) {
+			if err != nil {
 				t.Fatalf("seen %q, %v", seen, err)
 			}
-			if strings.HasSuffix(seen, "4 later") {
-				break
-			}
-		}
+			return strings.HasSuffix(seen, "4 later")
+		})
 
 		b := spawnSelf(ctx, t, filepath.Join(t.TempDir(), "b"))
-		for n, end := 0, time.Now().Add(20*time.Second); n < 20; {
-			var err error
-			if n, err = selfNote.Go(ctx, b, mobula.V("call")).Get(ctx); err != nil || time.Now().After(end) {
+		testkit.Eventually(t, "20 calls, ticks among them", func() bool {
+			n, err := selfNote.Go(ctx, b, mobula.V("call")).Get(ctx)
+			if err != nil {
 				t.Fatalf("%d calls, %v", n, err)
 			}
-		}
+			return n >= 20
+		})
 		get(ctx, t, selfQuiet.Go(ctx, b), mobula.Void{})
 		if seen, err := selfSeen.Go(ctx, b).Get(ctx); err != nil || !strings.Contains(seen, "tick") {
 			t.Errorf("no tick among %q, %v", seen, err)

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"mobula"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -84,15 +84,17 @@ func TestAnActorHearsOfAnothersDeathInItsTurn(t *testing.T) {
 	says := func(ok func(string) bool) {
 		t.Helper()
 		var got string
-		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+		defer func() {
+			if t.Failed() {
+				t.Logf("it has heard %q", got)
+			}
+		}()
+		testkit.Eventually(t, "heard", func() bool {
 			if got, err = guardSeen.Go(ctx, k).Get(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if ok(got) {
-				return
-			}
-		}
-		t.Fatalf("it has heard %q", got)
+			return ok(got)
+		})
 	}
 	for n := range 2 {
 		says(func(got string) bool { return strings.Count(got, "alive") == n+1 && strings.HasSuffix(got, "alive") })

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"mobula"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -36,7 +37,7 @@ func TestANeighboursCrashIsNotCharged(t *testing.T) {
 	innocent, bad := spawn(ctx, t, 10), spawn(ctx, t, 0, mobula.MaxRestarts(1))
 	pid := func(a mobula.ActorRef[tally]) (n int) {
 		t.Helper()
-		eventually(t, "the actor answers", func() bool {
+		testkit.Eventually(t, "the actor answers", func() bool {
 			var err error
 			n, err = tallyPID.Go(ctx, a).Get(ctx)
 			return err == nil
@@ -115,19 +116,30 @@ func TestAConstructorThatExitsBacksOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := func() int {
-		names, err := filepath.Glob(filepath.Join(dir, "run*"))
+	runs := func() (at []time.Time) {
+		files, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(names)
+		for _, f := range files {
+			info, err := f.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, info.ModTime())
+		}
+		slices.SortFunc(at, time.Time.Compare)
+		return at
 	}
-	eventually(t, "explain says when it restarts, and why", func() bool {
+	testkit.Eventually(t, "explain says when it restarts, and why", func() bool {
 		ex, err := c.Explain(ctx, a.ID())
 		return err == nil && strings.Contains(ex.Summary, "restarting in ") && strings.Contains(ex.Summary, "exited with status 1")
 	})
-	time.Sleep(3 * time.Second)       // how often within is what is tested
-	if n := runs(); n < 2 || n > 10 { // 0, 0.1, 0.2, 0.4, 0.8, 1.6 s, and a quarter
-		t.Errorf("it ran %d times in 3 s", n)
+	testkit.Eventually(t, "run six times", func() bool { return len(runs()) >= 6 })
+	at := runs()
+	for i, least := 2, 50*time.Millisecond; i < len(at); i, least = i+1, 2*least { // the first time at once, then after 0.1, 0.2, 0.4, 0.8 s, give or take a quarter
+		if d := at[i].Sub(at[i-1]); d < least {
+			t.Errorf("run %d came %v after the one before, want %v at least", i+1, d, least)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/internal/testkit"
 )
 
 // circle is an actor whose methods wait for one another.
@@ -36,7 +37,7 @@ var (
 // An actor that waits for itself, also by way of another, is told so; one that waits for what can go on is not.
 func TestAnActorThatWaitsForItselfIsTold(t *testing.T) {
 	both(t, func(ctx context.Context, t *testing.T) {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, testkit.Patience())
 		defer cancel()
 		spawn := func(opts ...mobula.ActorOption) circleRef {
 			a, err := circles.Spawn(ctx, opts...)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -23,7 +24,7 @@ func TestTheNodeTellsOfItself(t *testing.T) {
 	ctx := c.Context(t.Context())
 	dir := t.TempDir()
 	held := e2eHold.Go(ctx, mobula.V(dir), mobula.V("a"), mobula.Label("labelled"))
-	eventually(t, "it runs", exists(filepath.Join(dir, "a.began")))
+	testkit.Eventually(t, "it runs", exists(filepath.Join(dir, "a.began")))
 	s, err := c.Status(ctx)
 	if err != nil || s.Node != c.Node() || s.PID != os.Getpid() || s.Store.Limit == 0 || s.Address != c.Address() {
 		t.Errorf("status %+v, %v", s, err)
@@ -94,7 +95,7 @@ func TestV11LogsOutliveTheirWorker(t *testing.T) {
 	get(ctx, t, other, 1)
 	task, _, _ := strings.Cut(first.ID(), ":")
 	var text string
-	eventually(t, "all has been written", func() bool {
+	testkit.Eventually(t, "all has been written", func() bool {
 		streams, err := c.Logs(ctx, task, 0)
 		text = ""
 		for _, s := range streams {
@@ -110,7 +111,7 @@ func TestV11LogsOutliveTheirWorker(t *testing.T) {
 		}
 	}
 	var all []mobula.LogStream
-	eventually(t, "what three workers said and printed has been written", func() bool {
+	testkit.Eventually(t, "what three workers said and printed has been written", func() bool {
 		var err error
 		all, err = c.Logs(ctx, "", 0)
 		unwritten := slices.ContainsFunc(all, func(s mobula.LogStream) bool { return s.Size == 0 })
@@ -171,10 +172,10 @@ func TestV11WorkersOutputIsMirrored(t *testing.T) {
 	ctx := mobulatest.Context(t, mobula.WithCPUs(1), mobula.WithProcesses(), mobula.WithWorkerOutput(&out))
 	get(ctx, t, e2eTalk.Go(ctx, mobula.V(filepath.Join(t.TempDir(), "a")), mobula.V(1)), 2)
 	line := regexp.MustCompile(`(?m)^\(worker/(\d+)\) printed by try ([12])$`)
-	eventually(t, "both tries are heard", func() bool { return len(line.FindAllString(out.String(), -1)) == 2 })
+	testkit.Eventually(t, "both tries are heard", func() bool { return len(line.FindAllString(out.String(), -1)) == 2 })
 	got := line.FindAllStringSubmatch(out.String(), -1)
 	if got[0][2] != "1" || got[1][2] != "2" || got[0][1] == got[1][1] {
 		t.Errorf("the lines %q", got)
 	}
-	eventually(t, "standard error too", func() bool { return strings.Count(out.String(), `msg="this is try"`) == 2 })
+	testkit.Eventually(t, "standard error too", func() bool { return strings.Count(out.String(), `msg="this is try"`) == 2 })
 }
