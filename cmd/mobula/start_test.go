@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"mobula/internal/state"
 	"mobula/internal/testkit"
@@ -22,8 +21,7 @@ import (
 // process runs the command in a process of its own.
 func process(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-	defer cancel()
+	ctx := testkit.Within(t)
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), childEnv+"=1", "MOBULA_CONFIG=/dev/null")
 	var o, e strings.Builder
