@@ -20,6 +20,7 @@ import (
 	"mobula/e2e/harness"
 	"mobula/internal/netns"
 	"mobula/internal/node/nodeport"
+	"mobula/internal/testkit"
 	"mobula/internal/trust/join"
 	remoteshell "mobula/remote/shell"
 )
@@ -174,7 +175,7 @@ func told(t *testing.T, stranger *netns.Host, at netip.Addr, ls []listener) (lin
 // reach connects from a host, for as long as a stranger waits.
 func reach(from *netns.Host, network string, to netip.AddrPort) (c net.Conn, err error) {
 	err = from.Do(func() (err error) {
-		c, err = net.DialTimeout(network, to.String(), 10*time.Second)
+		c, err = net.DialTimeout(network, to.String(), testkit.Patience())
 		return err
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // Stress tells whether the full sizes are asked for: `make stress`.
@@ -23,11 +24,11 @@ func Size(quick, full int) int {
 	return quick
 }
 
-// Limit bounds one test: on a loaded machine it may take long, but not for ever.
+// Limit bounds one test, which waits often: on a loaded machine it may take long, but not for ever.
 func Limit(t *testing.T) (context.Context, context.CancelFunc) {
-	d := 3 * time.Minute
+	d := 2 * testkit.Patience()
 	if Stress {
-		d = 10 * time.Minute
+		d *= 4
 	}
 	return context.WithTimeout(t.Context(), d)
 }
