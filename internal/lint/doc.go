@@ -5,6 +5,7 @@
 //	seeds_test.go    tests draw from a seed that is the same in every run: none of the clock, none of the global source
 //	size_test.go     what a hello-world program links, and how large it is
 //	api_test.go      the exported API of the release before, of which nothing goes without a word in CHANGELOG.md
+//	waits_test.go    tests bound their waits by internal/testkit, not by constants of real time
 //
 // The tables are in the tests. Each fails for what breaks its rule, and also for an exception that is no longer needed.
 // `make lint` runs them; so does every `go test ./...`.

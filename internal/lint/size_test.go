@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"context"
 	"maps"
 	"os"
 	"os/exec"
@@ -10,7 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"mobula/internal/testkit"
 )
 
 const hello = "./internal/lint/testdata/hello"
@@ -98,8 +98,7 @@ func TestHelloIsSmallAndRuns(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9", "3\n", "mobula/telemetry/otlp"},
 		{"MOBULA_STORE_SPILL=s3://bucket?region=none", "", "mobula/objectstore/spill/s3"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := testkit.Within(t)
 		var out, log strings.Builder
 		run := exec.CommandContext(ctx, exe)
 		run.Env, run.Stdout, run.Stderr = append(os.Environ(), "MOBULA_STORE_SIZE=64MiB", c.env), &out, &log
