@@ -4,7 +4,8 @@ import (
 	"context"
 	"runtime"
 	"testing"
-	"time"
+
+	"mobula/internal/testkit"
 
 	"mobula"
 )
@@ -50,18 +51,11 @@ func TestACopyOfALoanIsFreed(t *testing.T) {
 	}
 	loan.Release()
 	there := c.Connect(1)
-	for ctx := limit(t, t.Context()); ; {
-		s, err := there.Status(ctx)
+	testkit.Eventually(t, "no object left", func() bool {
+		s, err := there.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Store.Objects == 0 {
-			return
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("%d objects are left, of %d bytes", s.Store.Objects, s.Store.Held)
-		}
-	}
+		return s.Store.Objects == 0
+	})
 }

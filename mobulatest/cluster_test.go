@@ -13,6 +13,7 @@ import (
 	"mobula"
 	"mobula/chaos"
 	"mobula/internal/errs"
+	"mobula/internal/testkit"
 )
 
 // at tells on which node it runs.
@@ -43,18 +44,12 @@ var stays = mobula.Register1("mobulatest/stays", func(ctx context.Context, dir s
 })
 
 // noted waits until a task has noted that it runs on a node.
-func noted(t *testing.T, ctx context.Context, dir, id string) { //nolint:revive // t comes first
+func noted(t *testing.T, dir, id string) {
 	t.Helper()
-	for {
-		if _, err := os.Stat(filepath.Join(dir, id)); err == nil {
-			return
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("it does not run on node %s", id)
-		}
-	}
+	testkit.Eventually(t, "run on node "+id, func() bool {
+		_, err := os.Stat(filepath.Join(dir, id))
+		return err == nil
+	})
 }
 
 func TestACluster(t *testing.T) {
@@ -80,20 +75,13 @@ func TestAJobComesBackToANode(t *testing.T) {
 		}
 	}
 	there()
-	for { // the job's worker ends when it is closed
+	testkit.Eventually(t, "the job closed, and with it its worker", func() bool {
 		all, err := driver.ListWorkers(ctx, mobula.Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(all.Rows, func(w mobula.WorkerState) bool { return w.Node == "node1" }) {
-			break
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatal("the job is not closed")
-		}
-	}
+		return !slices.ContainsFunc(all.Rows, func(w mobula.WorkerState) bool { return w.Node == "node1" })
+	})
 	there()
 }
 
@@ -104,7 +92,7 @@ func TestANodeOfAClusterIsKilled(t *testing.T) {
 	there := limit(t, c.Connect(2).Context(t.Context()))
 	dir := t.TempDir()
 	r := stays.Go(ctx, mobula.V(dir), mobula.PreferNode(c.ID(2)))
-	noted(t, ctx, dir, c.ID(2))
+	noted(t, dir, c.ID(2))
 	began := time.Now()
 	c.Kill(2)
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -205,18 +204,14 @@ func TestEvictEmptiesThePageCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for end := time.Now().Add(testkit.Patience()); ; { // a page that the kernel looks at just then stays
+	testkit.Eventually(t, "EAGAIN of a read without I/O after Evict", func() bool { // a page that the kernel looks at just then stays
 		if err := Evict(path); err != nil {
 			t.Fatal(err)
 		}
 		// RWF_NOWAIT reads only what is cached.
-		n, err := unix.Preadv2(int(f.Fd()), [][]byte{make([]byte, 4096)}, 0, unix.RWF_NOWAIT)
-		if errors.Is(err, unix.EAGAIN) {
-			break
-		} else if time.Now().After(end) {
-			t.Fatalf("after Evict a read without I/O gives %d, %v; want EAGAIN", n, err)
-		}
-	}
+		_, err := unix.Preadv2(int(f.Fd()), [][]byte{make([]byte, 4096)}, 0, unix.RWF_NOWAIT)
+		return errors.Is(err, unix.EAGAIN)
+	})
 	if err := Evict(filepath.Join(dir, "absent")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent file: %v", err)
 	}

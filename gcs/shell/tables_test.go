@@ -127,20 +127,13 @@ func TestRemovedRowsAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
+	testkit.Eventually(t, "removed rows forgotten", func() bool {
 		info, err := kv.Info(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.State.Msgs == 1 {
-			break
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("removed rows are remembered still")
-		}
-	}
+		return info.State.Msgs == 1
+	})
 	if a := tables.Do(t.Context(), gcs.Read{Bucket: gcs.Homes, Key: row(rows).Key()}); a.Err != nil || a.Record == nil {
 		t.Errorf("the row that was made again: %+v", a)
 	}

@@ -206,16 +206,12 @@ func family(t *testing.T, h *Host) *exec.Cmd {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(testkit.Patience()); ; {
+	testkit.Eventually(t, "three processes", func() bool {
 		pids, err := h.Processes()
 		must(t, err)
-		if len(pids) == 3 {
-			return cmd
-		}
-		if time.Now().After(end) {
-			t.Fatalf("processes %v, want three", pids)
-		}
-	}
+		return len(pids) == 3
+	})
+	return cmd
 }
 
 func TestKillEndsAllOfOneHost(t *testing.T) {
@@ -242,16 +238,12 @@ func TestSignalReachesAllOfOneHost(t *testing.T) {
 	pids, err := n.Hosts[0].Processes()
 	must(t, err)
 	for _, pid := range pids {
-		for end := time.Now().Add(testkit.Patience()); ; {
+		testkit.Eventually(t, fmt.Sprintf("process %d stopped", pid), func() bool {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			must(t, err)
-			if _, state, _ := strings.Cut(string(text), ") "); strings.HasPrefix(state, "T") {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("process %d goes on: %s", pid, text)
-			}
-		}
+			_, state, _ := strings.Cut(string(text), ") ")
+			return strings.HasPrefix(state, "T")
+		})
 	}
 }
 
