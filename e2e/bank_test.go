@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/testkit"
 )
 
@@ -123,7 +124,7 @@ func bankMain() bool {
 	_ = os.Unsetenv(bankEnv)
 	b := &teller{refs: make(map[int]mobula.ActorRef[account])}
 	if err := json.Unmarshal([]byte(text), &b.branch); err != nil {
-		fail(err)
+		harness.Fail(err)
 	}
 	var err error
 	if b.Number == 0 {
@@ -132,7 +133,7 @@ func bankMain() bool {
 		err = b.work()
 	}
 	if err != nil {
-		fail(err)
+		harness.Fail(err)
 	}
 	if b.c != nil {
 		_ = b.c.Close(context.Background()) // its node may be gone
@@ -142,7 +143,7 @@ func bankMain() bool {
 
 // open opens the accounts, and leaves.
 func (b *teller) open() error {
-	c, err := mobula.Connect(context.Background(), b.Address, mobula.ConnectLogger(quiet()))
+	c, err := mobula.Connect(context.Background(), b.Address, mobula.ConnectLogger(harness.Quiet()))
 	if err != nil {
 		return err
 	}
@@ -232,9 +233,9 @@ func (b *teller) book(ctx context.Context, i int, entry string, by int) error {
 		switch {
 		case err == nil:
 			return nil
-		case isErr(err, mobula.ErrActorDied), isErr(err, mobula.ErrNotFound), isErr(err, mobula.ErrGetTimeout):
+		case errors.Is(err, mobula.ErrActorDied), errors.Is(err, mobula.ErrNotFound), errors.Is(err, mobula.ErrGetTimeout):
 			return fmt.Errorf("account %d, entry %s: %w", i, entry, err)
-		case isErr(err, mobula.ErrActorUnavailable):
+		case errors.Is(err, mobula.ErrActorUnavailable):
 		default:
 			b.drop(c)
 		}
@@ -263,7 +264,7 @@ func (b *teller) ask(ctx context.Context, i int, call func(context.Context, mobu
 	}
 	ref := call(ctx, a)
 	s, err := ref.Get(ctx)
-	if isErr(err, mobula.ErrGetTimeout) { // what a reader of the failure wants to know
+	if errors.Is(err, mobula.ErrGetTimeout) { // what a reader of the failure wants to know
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		b.mu.Lock()
@@ -283,7 +284,7 @@ func (b *teller) cluster(ctx context.Context) (*mobula.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for end := time.Now().Add(patience); b.c == nil; {
-		c, err := mobula.Connect(ctx, b.Address, mobula.ConnectLogger(quiet()))
+		c, err := mobula.Connect(ctx, b.Address, mobula.ConnectLogger(harness.Quiet()))
 		if err == nil {
 			b.c = c
 			clear(b.refs)
@@ -308,7 +309,7 @@ func (b *teller) drop(c *mobula.Cluster) {
 
 // clerk is a teller's process as the test sees it.
 type clerk struct {
-	*nodeProcess
+	*harness.NodeProcess
 	in  io.Writer
 	out *bufio.Scanner
 }
@@ -333,15 +334,15 @@ func (b branch) launch(t *testing.T) *clerk {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &clerk{&nodeProcess{cmd: cmd, stdin: stdin}, stdin, bufio.NewScanner(stdout)}
-	t.Cleanup(func() { p.stop(t) })
+	p := &clerk{&harness.NodeProcess{Cmd: cmd, Stdin: stdin}, stdin, bufio.NewScanner(stdout)}
+	t.Cleanup(func() { p.Stop(t) })
 	return p
 }
 
 // says waits for a line.
 func (p *clerk) says(t *testing.T, want string) {
 	t.Helper()
-	late := time.AfterFunc(4*patience, func() { _ = p.cmd.Process.Signal(syscall.SIGQUIT) }) // then the read below ends
+	late := time.AfterFunc(4*patience, func() { _ = p.Cmd.Process.Signal(syscall.SIGQUIT) }) // then the read below ends
 	defer late.Stop()
 	if p.out.Scan(); p.out.Text() != want {
 		t.Fatalf("a process of the bank says %q, where %q was to come", p.out.Text(), want)
@@ -414,9 +415,9 @@ func (b *teller) look(ctx context.Context, i int) (standing, error) {
 		switch {
 		case err == nil, ctx.Err() != nil:
 			return got, err
-		case isErr(err, mobula.ErrActorUnavailable):
+		case errors.Is(err, mobula.ErrActorUnavailable):
 			time.Sleep(5 * time.Millisecond)
-		case isErr(err, mobula.ErrShutdown), isErr(err, mobula.ErrOwnerDied):
+		case errors.Is(err, mobula.ErrShutdown), errors.Is(err, mobula.ErrOwnerDied):
 			b.drop(c) // its node was stopped
 		default:
 			return got, err
@@ -428,14 +429,14 @@ func (b *teller) look(ctx context.Context, i int) (standing, error) {
 // answered is there exactly once, and every caller goes on.
 func TestTheBank(t *testing.T) {
 	d := time.Minute
-	if stress {
+	if harness.Stress {
 		d = time.Hour
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	b := &teller{branch: branch{Address: p.address, Dir: tempDir(t), Accounts: size(50, 1000)}, refs: make(map[int]mobula.ActorRef[account])}
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	b := &teller{branch: branch{Address: p.Address, Dir: harness.TempDir(t), Accounts: harness.Size(50, 1000)}, refs: make(map[int]mobula.ActorRef[account])}
 	t.Cleanup(func() {
 		if b.c != nil {
 			_ = b.c.Close(context.Background())
@@ -443,14 +444,14 @@ func TestTheBank(t *testing.T) {
 	})
 	founder := b.process(0).launch(t)
 	founder.says(t, "open")
-	founder.stop(t)
+	founder.Stop(t)
 	var clerks []*clerk
 	for n := range 3 {
 		c := b.process(n + 1).launch(t)
 		c.says(t, "working")
 		clerks = append(clerks, c)
 	}
-	harms := slices.Concat(slices.Repeat([]string{"worker"}, size(8, 200)), slices.Repeat([]string{"node"}, size(2, 20)), slices.Repeat([]string{"stop"}, size(1, 10)))
+	harms := slices.Concat(slices.Repeat([]string{"worker"}, harness.Size(8, 200)), slices.Repeat([]string{"node"}, harness.Size(2, 20)), slices.Repeat([]string{"stop"}, harness.Size(1, 10)))
 	rng := testkit.Rand(t)
 	rng.Shuffle(len(harms), func(i, j int) { harms[i], harms[j] = harms[j], harms[i] })
 	moves := 0
@@ -458,18 +459,18 @@ func TestTheBank(t *testing.T) {
 		began := time.Now()
 		switch what {
 		case "worker":
-			eventually(t, ctx, "a worker runs", func() bool { return len(workersOf(p.address)) > 0 })
-			if pids := workersOf(p.address); len(pids) > 0 {
+			harness.Eventually(t, ctx, "a worker runs", func() bool { return len(harness.WorkersOf(p.Address)) > 0 })
+			if pids := harness.WorkersOf(p.Address); len(pids) > 0 {
 				_ = syscall.Kill(pids[rng.IntN(len(pids))], syscall.SIGKILL) // it may have ended by itself
 			}
 		case "node":
-			p.kill(t)
-			p = mustLaunch(t, cfg)
+			p.Kill(t)
+			p = harness.MustLaunch(t, cfg)
 		case "stop":
-			p.stop(t)
-			p = mustLaunch(t, cfg)
+			p.Stop(t)
+			p = harness.MustLaunch(t, cfg)
 		}
-		if i%size(4, 10) == 0 || i == len(harms)-1 {
+		if i%harness.Size(4, 10) == 0 || i == len(harms)-1 {
 			now := b.audit(t, ctx, clerks)
 			if now <= moves && i > 0 {
 				t.Errorf("after harm %d, %s: no caller went on: %d moves", i, what, now)
@@ -480,7 +481,7 @@ func TestTheBank(t *testing.T) {
 	}
 	t.Logf("%d moves, %d harms", b.audit(t, ctx, clerks), len(harms))
 	for _, c := range clerks {
-		c.stop(t)
+		c.Stop(t)
 	}
 }
 

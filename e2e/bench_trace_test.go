@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/proto/otlp/trace/v1"
+	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/telemetry/collector"
 	_ "mobula/telemetry/otlp"
 )
@@ -26,7 +27,7 @@ func TestBenchTasksAreSampledByTheEnvironment(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
 	modes(t, func(t *testing.T, ctx context.Context) {
 		before, _ := col.Spans()
-		if v, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
+		if v, err := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
 			t.Fatalf("%v, %v", v, err)
 		}
 		wait, cancel := context.WithTimeout(ctx, 5*time.Second)

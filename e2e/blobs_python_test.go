@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"mobula/e2e/harness"
 	"mobula/mobulatest"
 )
 
@@ -44,7 +45,7 @@ func (p *nodeAndNumber) UnmarshalJSON(b []byte) error {
 // copyOwnModules copies the program into a directory of its own.
 func copyOwnModules(t *testing.T) (dir string) {
 	t.Helper()
-	dir = tempDir(t)
+	dir = harness.TempDir(t)
 	if err := os.CopyFS(dir, os.DirFS("testdata/own_modules")); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func runOwnModules(t *testing.T, address, dir, how, goProgram string) (said ownM
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, filepath.Join(dir, "program.py"), address, how, goProgram)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+root)
@@ -126,7 +127,7 @@ const tableText = "a table of the program's own"
 func TestAPythonProgramReachesAnotherNode(t *testing.T) {
 	for _, how := range []string{"template", "fresh"} {
 		t.Run(how, func(t *testing.T) {
-			nodes := addresses(startNodes(t, 1, 2))
+			nodes := addresses(harness.StartNodes(t, 1, 2))
 			goProgram, hash := anotherExecutable(t, how)
 			ownModulesEverywhere(t, nodes, copyOwnModules(t), goProgram, hash, how)
 		})

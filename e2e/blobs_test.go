@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -24,7 +25,7 @@ var runsFrom = mobula.Register0("e2e/runsFrom", func(ctx context.Context) (strin
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	at, err := nodeOfWorker()
+	at, err := harness.NodeOfWorker()
 	if err != nil {
 		return "", err
 	}
@@ -34,7 +35,7 @@ var runsFrom = mobula.Register0("e2e/runsFrom", func(ctx context.Context) (strin
 
 func init() {
 	// It has no executable any more when it runs tasks on two nodes, and tells from where they ran.
-	driverBodies["everywhere"] = func(ctx context.Context) error {
+	harness.DriverBodies["everywhere"] = func(ctx context.Context) error {
 		own, err := os.Executable()
 		if err == nil {
 			err = os.Remove(own)
@@ -61,7 +62,7 @@ func init() {
 		return os.WriteFile(own+".ran", []byte(strings.Join(from, "\n")), 0o600)
 	}
 	// The second node cannot take the executable: a task that must run there fails with the reason, others run on the first node.
-	driverBodies["refused"] = func(ctx context.Context) error {
+	harness.DriverBodies["refused"] = func(ctx context.Context) error {
 		_, err := runsFrom.Go(ctx, mobula.OnNode("2")).Get(ctx)
 		if !errors.Is(err, mobula.ErrRuntimeSetup) || !strings.Contains(err.Error(), "node n2 cannot run the go program") || !strings.Contains(err.Error(), "takes at most 1000") {
 			return fmt.Errorf("the second node, which has no room, says %v", err)
@@ -83,7 +84,7 @@ func anotherExecutable(t *testing.T, more string) (path, hash string) {
 		t.Fatal(err)
 	}
 	defer func() { _ = in.Close() }()
-	path = filepath.Join(tempDir(t), "driver")
+	path = filepath.Join(harness.TempDir(t), "driver")
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o700)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func inCache(t *testing.T, address string) map[string]time.Time {
 // everywhere runs a driver of some executable, and checks that its tasks ran on both nodes: on the second one from a file of that node.
 func everywhere(t *testing.T, nodes []string, exe, hash string) {
 	t.Helper()
-	launchDriverOf(t, exe, nodes[0], "everywhere").stop(t)
+	harness.LaunchDriverOf(t, exe, nodes[0], "everywhere").Stop(t)
 	ran, err := os.ReadFile(exe + ".ran")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func everywhere(t *testing.T, nodes []string, exe, hash string) {
 
 // The executable of a driver reaches a node that does not have it, though its file is gone; a second job with the same finds it there.
 func TestAnExecutableReachesAnotherNode(t *testing.T) {
-	nodes := addresses(startNodes(t, 1, 2))
+	nodes := addresses(harness.StartNodes(t, 1, 2))
 	exe, hash := anotherExecutable(t, "one")
 	everywhere(t, nodes, exe, hash)
 	if have := inCache(t, nodes[1]); len(have) != 1 {
@@ -159,13 +160,13 @@ func TestAnExecutableReachesAnotherNode(t *testing.T) {
 
 // A node that has no room for a driver's executable says so, and nobody waits for it.
 func TestANodeWithoutRoomIsNamed(t *testing.T) {
-	nodes := startNodesWith(t, func(i int, cfg *node.Config) {
+	nodes := harness.StartNodesWith(t, func(i int, cfg *node.Config) {
 		if i == 1 {
 			cfg.BlobBytes = 1000
 		}
 	}, 1, 2)
 	exe, _ := anotherExecutable(t, "large")
-	launchDriverOf(t, exe, nodes[0].Address(), "refused").stop(t) // it checks its errors
+	harness.LaunchDriverOf(t, exe, nodes[0].Address(), "refused").Stop(t) // it checks its errors
 	if have := inCache(t, nodes[1].Address()); len(have) != 0 {
 		t.Errorf("the second node has %v", have)
 	}

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // borderMark is what large values of these tests consist of.
@@ -130,20 +131,20 @@ func marks(f *os.File) (out []int64) {
 func keeper(t *testing.T, owner, other context.Context, opts ...mobula.ActorOption) (mobula.ActorRef[borderKeeper], mobula.Ref[[]float64]) {
 	t.Helper()
 	a, err := borderType.Spawn(owner, append(opts, mobula.Named("e2e", "keeper"))...)
-	must(t, err)
+	harness.Must(t, err)
 	t.Cleanup(func() { _ = a.Kill(owner) })
 	theirs, err := mobula.GetActor[borderKeeper](other, "e2e", "keeper")
-	must(t, err)
+	harness.Must(t, err)
 	return theirs, borderMake.Go(other, theirs, mobula.V(borderLen))
 }
 
 // What one job's processes made another's read by reference, and whatever they write, it stays as it is.
 func TestAnotherJobReadsAndCannotWrite(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: tempDir(t)})
-	_, owner := connect(t, ctx, p)
-	_, other := connect(t, ctx, p)
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: harness.TempDir(t)})
+	_, owner := harness.Connect(t, ctx, p)
+	_, other := harness.Connect(t, ctx, p)
 	a, made := keeper(t, owner, other)
 	if v, err := made.Get(other); err != nil || len(v) != borderLen || slices.Min(v) != borderMark {
 		t.Fatalf("another job's driver reads %d, %v", len(v), err)
@@ -155,9 +156,9 @@ func TestAnotherJobReadsAndCannotWrite(t *testing.T) {
 		t.Errorf("the job that made it reads %v, %v", m, err)
 	}
 	ours, err := borderOpen.Go(owner, mobula.V(0)).Get(owner)
-	must(t, err)
+	harness.Must(t, err)
 	theirs, err := borderOpen.Go(other, mobula.V(0)).Get(other)
-	must(t, err)
+	harness.Must(t, err)
 	if len(ours) == 0 || len(theirs) == 0 {
 		t.Fatalf("open files of the store: %v and %v", ours, theirs)
 	}
@@ -170,10 +171,10 @@ func TestAnotherJobReadsAndCannotWrite(t *testing.T) {
 
 // Within a job processes trust one another.
 func TestWithinAJobProcessesShareOneFile(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: tempDir(t)})
-	_, job := connect(t, ctx, p)
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: harness.TempDir(t)})
+	_, job := harness.Connect(t, ctx, p)
 	a, made := keeper(t, job, job)
 	if hits, err := borderHack.Go(job, made).Get(job); err != nil || hits == 0 {
 		t.Fatalf("reached %d, %v", hits, err)
@@ -185,23 +186,23 @@ func TestWithinAJobProcessesShareOneFile(t *testing.T) {
 
 // A node that is killed finds each job's file again, and who reads which.
 func TestEachJobsFileIsFoundAgain(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	_, owner := connect(t, ctx, p)
-	_, other := connect(t, ctx, p)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	_, owner := harness.Connect(t, ctx, p)
+	_, other := harness.Connect(t, ctx, p)
 	a, made := keeper(t, owner, other, mobula.Detached(), mobula.MaxRestarts(-1), mobula.MaxTaskRetries(-1))
 	view, err := made.View(other) // of a copy, which lies in the other job's file
-	must(t, err)
+	harness.Must(t, err)
 	mine, err := mobula.Put(owner, slices.Repeat([]float64{borderMark}, borderLen))
-	must(t, err)
+	harness.Must(t, err)
 	for range 2 {
-		p.kill(t)
-		p = mustLaunch(t, cfg)
+		p.Kill(t)
+		p = harness.MustLaunch(t, cfg)
 		for range 4 { // new values in the other job's file
 			_, err := mobula.Put(other, make([]float64, borderLen))
-			must(t, err)
+			harness.Must(t, err)
 		}
 		if v, err := mine.Get(owner); err != nil || slices.Min(v) != borderMark {
 			t.Errorf("the owner's own: %v", err)
@@ -213,7 +214,7 @@ func TestEachJobsFileIsFoundAgain(t *testing.T) {
 			t.Errorf("a view from before: %v", err)
 		}
 	}
-	must(t, view.Close())
+	harness.Must(t, view.Close())
 	if hits, err := borderHack.Go(other, made).Get(other); err != nil || hits == 0 {
 		t.Errorf("a worker of the other job reached %d: %v", hits, err)
 	}
@@ -224,18 +225,18 @@ func TestEachJobsFileIsFoundAgain(t *testing.T) {
 
 // Another user can open none of it.
 func TestAnotherUserCanOpenNothing(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	shared := sharedDir(t)
-	p := mustLaunch(t, nodeConfig{Dir: filepath.Join(shared, "node"), CPUs: 2, Store: 16 << 20, StoreDir: shared})
-	_, job := connect(t, ctx, p)
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: filepath.Join(shared, "node"), CPUs: 2, Store: 16 << 20, StoreDir: shared})
+	_, job := harness.Connect(t, ctx, p)
 	a, made := keeper(t, job, job)
 	_, err := made.Get(job)
-	must(t, err)
+	harness.Must(t, err)
 	pid, err := borderPID.Go(job, a, mobula.V(0)).Get(job)
-	must(t, err)
+	harness.Must(t, err)
 	var files []string
-	for _, f := range filesOf(shared) {
+	for _, f := range harness.FilesOf(shared) {
 		if strings.Contains(f, ".job") || strings.HasSuffix(f, ".index") {
 			files = append(files, f)
 		}
@@ -258,15 +259,15 @@ func TestAnotherUserCanOpenNothing(t *testing.T) {
 
 // What code of the same user can do all the same; docs/guide/security.md lists it.
 func TestCodeOfTheSameUserCan(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	storeDir := tempDir(t)
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: storeDir})
-	_, owner := connect(t, ctx, p)
-	_, other := connect(t, ctx, p)
+	storeDir := harness.TempDir(t)
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: storeDir})
+	_, owner := harness.Connect(t, ctx, p)
+	_, other := harness.Connect(t, ctx, p)
 	a, _ := keeper(t, owner, other) // a driver that joins finds it by its name, and may call it
 	pid, err := borderPID.Go(other, a, mobula.V(0)).Get(other)
-	must(t, err)
+	harness.Must(t, err)
 	changed := func(t *testing.T, write func() (int, error)) {
 		t.Helper()
 		made := borderMake.Go(other, a, mobula.V(borderLen))
@@ -292,7 +293,7 @@ func TestCodeOfTheSameUserCan(t *testing.T) {
 	t.Run("open the file of another job by its name", func(t *testing.T) {
 		changed(t, func() (int, error) {
 			files, err := filepath.Glob(filepath.Join(storeDir, "*.job*"))
-			must(t, err)
+			harness.Must(t, err)
 			return all(files)
 		})
 	})
@@ -300,11 +301,11 @@ func TestCodeOfTheSameUserCan(t *testing.T) {
 		changed(t, func() (n int, err error) {
 			dir := fmt.Sprintf("/proc/%d/fd", pid)
 			fds, err := os.ReadDir(dir)
-			must(t, err)
+			harness.Must(t, err)
 			for _, fd := range fds {
 				if to, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && strings.Contains(to, ".job") {
 					k, err := wipe(filepath.Join(dir, fd.Name()))
-					must(t, err)
+					harness.Must(t, err)
 					n += k
 				}
 			}
@@ -315,7 +316,7 @@ func TestCodeOfTheSameUserCan(t *testing.T) {
 		changed(t, func() (n int, err error) { return writeMemory(pid) })
 	})
 	t.Run("end a process", func(t *testing.T) {
-		must(t, syscall.Kill(pid, syscall.SIGKILL))
+		harness.Must(t, syscall.Kill(pid, syscall.SIGKILL))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"mobula"
 	"mobula/actors"
+	"mobula/e2e/harness"
 	"mobula/internal/client"
 	"mobula/internal/node"
 	"mobula/internal/testkit"
@@ -16,18 +17,18 @@ import (
 // thousands of tasks run and the live objects are four times the store.
 func TestEveryComponentCrashes(t *testing.T) {
 	const each = 1 << 20
-	store := size(16, 256) << 20
+	store := harness.Size(16, 256) << 20
 	for _, mode := range []string{"embedded", "process"} {
 		t.Run(mode, func(t *testing.T) {
 			seed, r := testkit.Seed(t), testkit.Rand(t)
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
 			faults := &actors.Faults{}
-			spill := []string{tempDir(t), tempDir(t)} // two spillers
-			n, ctx := startNode(t, ctx, node.Config{CPUs: 2, StoreBytes: uint64(store), SpillURLs: spill, Faults: faults, Processes: mode == "process"})
+			spill := []string{harness.TempDir(t), harness.TempDir(t)} // two spillers
+			n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 2, StoreBytes: uint64(store), SpillURLs: spill, Faults: faults, Processes: mode == "process"})
 			l := newLoad(t, ctx, 4*store, each)
 			stop := make(chan struct{})
-			wg := l.run(seed, size(2000, 10_000), stop)
+			wg := l.run(seed, harness.Size(2000, 10_000), stop)
 			want := crashAll(t, ctx, n, faults, r)
 			close(stop)
 			wg.Wait()
@@ -58,15 +59,15 @@ func crashMembers(t *testing.T, ctx context.Context, n *node.Node, faults *actor
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := add.Go(client.WithTask(ctx, c.Root()), mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
+	if v, err := harness.Add.Go(client.WithTask(ctx, c.Root()), mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
 		t.Errorf("a second driver's task: %v, %v", v, err)
 	}
 	if err := c.Close(ctx); err != nil {
 		t.Error(err)
 	}
-	eventually(t, ctx, "what the second driver had is gone from the tree", func() bool { return components(n) == before })
+	harness.Eventually(t, ctx, "what the second driver had is gone from the tree", func() bool { return components(n) == before })
 	for kind := range atEnd {
-		eventually(t, ctx, "a "+kind+" was restarted", func() bool { return n.Restarts()[kind] > 0 })
+		harness.Eventually(t, ctx, "a "+kind+" was restarted", func() bool { return n.Restarts()[kind] > 0 })
 	}
 }
 
@@ -87,7 +88,7 @@ const crashRounds = 3
 func crashAll(t *testing.T, ctx context.Context, n *node.Node, faults *actors.Faults, r *rand.Rand) map[string]int {
 	t.Helper()
 	done := make(map[string]int)
-	eventually(t, ctx, "the control plane runs", func() bool { return hasKind(n, "gcs") })
+	harness.Eventually(t, ctx, "the control plane runs", func() bool { return hasKind(n, "gcs") })
 	for again := true; again; {
 		again = false
 		for _, c := range n.Components() {
@@ -97,7 +98,7 @@ func crashAll(t *testing.T, ctx context.Context, n *node.Node, faults *actors.Fa
 			nth := 1 + r.IntN(int(min(c.Handled/4+1, 200))) // soon, even where there is little to do
 			before := restarts(n, c.Path)
 			remove := faults.Inject(actors.Fault{Kind: c.Kind, Name: c.Name, Nth: nth, Action: actors.PanicMidStep})
-			eventually(t, ctx, c.Path+" crashed and was restarted", func() bool { return restarts(n, c.Path) > before })
+			harness.Eventually(t, ctx, c.Path+" crashed and was restarted", func() bool { return restarts(n, c.Path) > before })
 			remove()
 			done[c.Path] = before + 1
 			again = true

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -10,14 +9,11 @@ import (
 
 	"mobula"
 	"mobula/actors"
+	"mobula/e2e/harness"
 	"mobula/graph/spec"
 	"mobula/internal/node"
 	"mobula/internal/testkit"
 )
-
-var blocks = mobula.Register2("e2e/blocks", func(_ context.Context, mib, fill int) ([]byte, error) {
-	return bytes.Repeat([]byte{byte(fill)}, mib<<20), nil
-})
 
 var sumBlocks = mobula.Register2("e2e/sum-blocks", func(_ context.Context, a, b []byte) ([]int, error) {
 	n := 0
@@ -25,14 +21,6 @@ var sumBlocks = mobula.Register2("e2e/sum-blocks", func(_ context.Context, a, b 
 		n += int(a[i]) + int(b[i])
 	}
 	return []int{n}, nil
-})
-
-var totals = mobula.Register1("e2e/totals", func(_ context.Context, xs [][]int) (int, error) {
-	n := 0
-	for _, x := range xs {
-		n += x[0]
-	}
-	return n, nil
 })
 
 // graphLoad runs the same graph again and again: blocks of a MiB, summed in pairs from the first with the first on, and again from
@@ -58,14 +46,14 @@ func runGraphs(t *testing.T, ctx context.Context, side int) *graphLoad {
 				var as, bs, sums []spec.Key
 				want := 0
 				for i := range pairs {
-					as = append(as, g.Task(spec.K("a", i), blocks, 1, i))
-					bs = append(bs, g.Task(spec.K("b", i), blocks, 1, i+1))
+					as = append(as, g.Task(spec.K("a", i), harness.Blocks, 1, i))
+					bs = append(bs, g.Task(spec.K("b", i), harness.Blocks, 1, i+1))
 					want += 2 * (2*i + 1) << 20
 				}
 				for i, a := range as {
 					sums = append(sums, g.Task(spec.K("sum", i), sumBlocks, a, bs[i]), g.Task(spec.K("across", i), sumBlocks, a, bs[pairs-1-i]))
 				}
-				whole := g.Task(spec.K("whole"), totals, sums)
+				whole := g.Task(spec.K("whole"), harness.Totals, sums)
 				if got, err := spec.Get[int](ctx, mobula.Distributed(), g, whole); err != nil || got != want {
 					t.Errorf("a graph gave %d, %v; want %d", got, err, want)
 					return
@@ -85,36 +73,36 @@ func (l *graphLoad) end() {
 // What runs a graph, and all that it leans on, panic in the middle of a step at a random message while graphs run.
 func TestComponentsCrashUnderGraphs(t *testing.T) {
 	faults := &actors.Faults{}
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Faults: faults}, func(t *testing.T, ctx context.Context, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Faults: faults}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		r := testkit.Rand(t)
 		l := runGraphs(t, ctx, 2)
 		crashes := 0
-		for range size(2, 20) {
+		for range harness.Size(2, 20) {
 			for _, kind := range []string{"graph", "owner", "scheduler", "objectstore", "spiller"} {
 				before, runs := n.Restarts()[kind], l.runs.Load()
 				remove := faults.Inject(actors.Fault{Kind: kind, Nth: 1 + r.IntN(40), Action: actors.PanicMidStep})
-				eventually(t, ctx, kind+" crashed and was restarted", func() bool { return n.Restarts()[kind] > before || t.Failed() })
+				harness.Eventually(t, ctx, kind+" crashed and was restarted", func() bool { return n.Restarts()[kind] > before || t.Failed() })
 				remove()
 				crashes++
-				eventually(t, ctx, "graphs end after a crash of "+kind, func() bool { return l.runs.Load() > runs || t.Failed() })
+				harness.Eventually(t, ctx, "graphs end after a crash of "+kind, func() bool { return l.runs.Load() > runs || t.Failed() })
 			}
 		}
 		l.end()
 		t.Logf("%d graphs, %d crashes", l.runs.Load(), crashes)
-		eventually(t, ctx, "no graph is left", func() bool { return !hasKind(n, "graph") || t.Failed() })
+		harness.Eventually(t, ctx, "no graph is left", func() bool { return !hasKind(n, "graph") || t.Failed() })
 	})
 }
 
 // Workers are killed while they run tasks of graphs.
 func TestWorkersAreKilledUnderGraphs(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, ctx := startNode(t, ctx, node.Config{CPUs: 2, StoreBytes: 16 << 20, Processes: true})
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 2, StoreBytes: 16 << 20, Processes: true})
 	l := runGraphs(t, ctx, 2)
-	for killed := 0; killed < size(6, 40) && !t.Failed(); {
+	for killed := 0; killed < harness.Size(6, 40) && !t.Failed(); {
 		before := l.runs.Load()
-		eventually(t, ctx, "graphs end after a kill", func() bool { return l.runs.Load() > before || t.Failed() })
-		for _, pid := range workersOf(n.Address()) {
+		harness.Eventually(t, ctx, "graphs end after a kill", func() bool { return l.runs.Load() > before || t.Failed() })
+		for _, pid := range harness.WorkersOf(n.Address()) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err == nil {
 				killed++
 				break

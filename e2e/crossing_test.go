@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // parts is a value with references in it: one to something put, one to a task's result.
@@ -21,7 +22,7 @@ func makeParts(ctx context.Context, size int) (parts, error) {
 	if err != nil {
 		return parts{}, err
 	}
-	return parts{p, add.Go(ctx, mobula.V(float64(size)), mobula.V(1.0))}, nil
+	return parts{p, harness.Add.Go(ctx, mobula.V(float64(size)), mobula.V(1.0))}, nil
 }
 
 func (p parts) release() {
@@ -64,7 +65,7 @@ var (
 
 func init() {
 	// A driver with a detached giver that stays until it is told to go.
-	driverBodies["gives"] = func(ctx context.Context) error {
+	harness.DriverBodies["gives"] = func(ctx context.Context) error {
 		a, err := giverType.Spawn(ctx, mobula.Named("e2e", "giver"), mobula.Detached(), mobula.MaxRestarts(-1))
 		if err != nil {
 			return err
@@ -90,7 +91,7 @@ func lull(t *testing.T, ctxs ...context.Context) {
 	for range 3 {
 		runtime.GC()
 		for _, ctx := range ctxs {
-			if _, err := add.Go(ctx, mobula.V(1.0), mobula.V(1.0)).Get(ctx); err != nil {
+			if _, err := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(1.0)).Get(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -112,7 +113,7 @@ func TestReferencesCrossJobs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := mobula.Connect(ctx, c.Address(), mobula.ConnectLogger(quiet()))
+		other, err := mobula.Connect(ctx, c.Address(), mobula.ConnectLogger(harness.Quiet()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,32 +214,32 @@ func keptFrom(t *testing.T, ctx, home context.Context, size int) {
 
 // What a detached actor makes in a call from another job outlives the driver of the actor's job, and ends with the actor.
 func TestReferencesOutliveTheActorsDriver(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)})
-	c, ctx := connect(t, ctx, p)
-	d := launchDriver(t, p.address, "gives")
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t)})
+	c, ctx := harness.Connect(t, ctx, p)
+	d := harness.LaunchDriver(t, p.Address, "gives")
 	far, err := mobula.GetActor[giver](ctx, "e2e", "giver")
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, large := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(100))), taken(t, ctx, giverGive.Go(ctx, far, mobula.V(mib)))
-	d.stop(t)
+	small, large := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(100))), taken(t, ctx, giverGive.Go(ctx, far, mobula.V(harness.MiB)))
+	d.Stop(t)
 	lull(t, ctx)
 	n, err := small.read(ctx)
 	wantRead(t, "small, after the driver", n, err, 100)
 	n, err = large.read(ctx)
-	wantRead(t, "large, after the driver", n, err, mib)
-	later := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(mib)))
+	wantRead(t, "large, after the driver", n, err, harness.MiB)
+	later := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(harness.MiB)))
 	lull(t, ctx)
 	n, err = later.read(ctx)
-	wantRead(t, "made after the driver", n, err, mib)
+	wantRead(t, "made after the driver", n, err, harness.MiB)
 
 	unread := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(200)))
 	if err := far.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, ctx, "the job is gone with its last actor", func() bool {
+	harness.Eventually(t, ctx, "the job is gone with its last actor", func() bool {
 		page, err := c.ListJobs(ctx, mobula.Query{})
 		return err == nil && page.Total == 1
 	})
@@ -253,35 +254,35 @@ func TestReferencesOutliveTheActorsDriver(t *testing.T) {
 
 // References across jobs are known to the node that is killed and started again.
 func TestReferencesAcrossJobsOutliveTheNode(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)}
-	node := mustLaunch(t, cfg)
-	c, ctx := connect(t, ctx, node)
-	d := launchDriver(t, node.address, "gives")
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t)}
+	node := harness.MustLaunch(t, cfg)
+	c, ctx := harness.Connect(t, ctx, node)
+	d := harness.LaunchDriver(t, node.Address, "gives")
 	far, err := mobula.GetActor[giver](ctx, "e2e", "giver")
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, large := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(100))), taken(t, ctx, giverGive.Go(ctx, far, mobula.V(mib)))
-	unread := giverGive.Go(ctx, far, mobula.V(mib))
+	small, large := taken(t, ctx, giverGive.Go(ctx, far, mobula.V(100))), taken(t, ctx, giverGive.Go(ctx, far, mobula.V(harness.MiB)))
+	unread := giverGive.Go(ctx, far, mobula.V(harness.MiB))
 	failed := giverFail.Go(ctx, far, mobula.V(100))
 	if _, _, err := mobula.Wait(ctx, []mobula.Ref[parts]{unread, failed}, 2); err != nil {
 		t.Fatal(err)
 	}
-	d.stop(t)
+	d.Stop(t)
 	lull(t, ctx)
-	node.kill(t)
-	mustLaunch(t, cfg)
+	node.Kill(t)
+	harness.MustLaunch(t, cfg)
 	lull(t, ctx)
 	n, err := small.read(ctx)
 	wantRead(t, "small", n, err, 100)
 	n, err = large.read(ctx)
-	wantRead(t, "large", n, err, mib)
+	wantRead(t, "large", n, err, harness.MiB)
 	p := taken(t, ctx, unread)
 	lull(t, ctx)
 	n, err = p.read(ctx)
-	wantRead(t, "inside a result", n, err, mib)
+	wantRead(t, "inside a result", n, err, harness.MiB)
 	func() { // after it nobody has the error
 		_, err := failed.Get(ctx)
 		failed.Release()

@@ -7,19 +7,20 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // A killed node's segment is removed by the next node of the same user, whatever its directory is, but not one of a node that lives, one whose
 // node has a job to come back to, or another user's.
 func TestTheNextNodeRemovesADeadOnesSegment(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	storeDir := tempDir(t)
-	cfg := func() nodeConfig {
-		return nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 4 << 20, StoreDir: storeDir}
+	storeDir := harness.TempDir(t)
+	cfg := func() harness.NodeConfig {
+		return harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 1, Store: 4 << 20, StoreDir: storeDir}
 	}
 	segments := func() (out []string) { // each by its index, which says of a node that it has left one
-		for _, f := range filesOf(storeDir) {
+		for _, f := range harness.FilesOf(storeDir) {
 			if path, ok := strings.CutSuffix(f, ".index"); ok {
 				out = append(out, path)
 			}
@@ -27,7 +28,7 @@ func TestTheNextNodeRemovesADeadOnesSegment(t *testing.T) {
 		return out
 	}
 	filesOfJobs := func(path string) (n int) {
-		for _, f := range filesOf(storeDir) {
+		for _, f := range harness.FilesOf(storeDir) {
 			if strings.HasPrefix(f, path+".job") {
 				n++
 			}
@@ -43,38 +44,38 @@ func TestTheNextNodeRemovesADeadOnesSegment(t *testing.T) {
 		t.Fatalf("no segment came to %v", before)
 		return ""
 	}
-	idle := mustLaunch(t, cfg())
+	idle := harness.MustLaunch(t, cfg())
 	deadIdle := alone(nil)
-	must(t, os.WriteFile(deadIdle+".job7-0011223344556677", nil, 0o600)) // of a job that is over
-	idle.kill(t)
+	harness.Must(t, os.WriteFile(deadIdle+".job7-0011223344556677", nil, 0o600)) // of a job that is over
+	idle.Kill(t)
 
 	awaitedCfg := cfg()
-	awaited := mustLaunch(t, awaitedCfg)
+	awaited := harness.MustLaunch(t, awaitedCfg)
 	if _, err := os.Stat(deadIdle + ".index"); err == nil || filesOfJobs(deadIdle) > 0 {
-		t.Errorf("a dead node's segment is left: %v", filesOf(storeDir))
+		t.Errorf("a dead node's segment is left: %v", harness.FilesOf(storeDir))
 	}
 	awaitedSegment := alone(nil)
-	_, job := connect(t, ctx, awaited)
+	_, job := harness.Connect(t, ctx, awaited)
 	ref, err := mobula.Put(job, make([]float64, 1<<16))
-	must(t, err)
-	awaited.kill(t)
+	harness.Must(t, err)
+	awaited.Kill(t)
 
-	mustLaunch(t, cfg()) // lives
+	harness.MustLaunch(t, cfg()) // lives
 	live := alone([]string{awaitedSegment})
 	theirs := filepath.Join(storeDir, filepath.Base(live)+"x")
 	b, err := os.ReadFile(awaitedSegment + ".index")
-	must(t, err)
+	harness.Must(t, err)
 	for _, f := range []string{theirs + ".job1-00", theirs + ".index"} {
-		must(t, os.WriteFile(f, b, 0o600))
-		must(t, os.Chown(f, 65533, 65533))
+		harness.Must(t, os.WriteFile(f, b, 0o600))
+		harness.Must(t, os.Chown(f, 65533, 65533))
 	}
-	mustLaunch(t, cfg())
+	harness.MustLaunch(t, cfg())
 	for what, path := range map[string]string{"a live node's": live, "an awaited node's": awaitedSegment, "another user's": theirs} {
 		if _, err := os.Stat(path + ".index"); err != nil {
 			t.Errorf("%s segment: %v", what, err)
 		}
 	}
-	mustLaunch(t, awaitedCfg)
+	harness.MustLaunch(t, awaitedCfg)
 	if v, err := ref.Get(job); err != nil || len(v) != 1<<16 {
 		t.Errorf("its object: %d, %v", len(v), err)
 	}

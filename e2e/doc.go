@@ -1,7 +1,7 @@
 // Package e2e has no code of its own: its tests hold the parts together to what the whole promises. Nodes,
 // drivers and workers are real processes where that is what a test is about: this test binary, started again
 // as what its environment says. A test owns the processes it starts, by their ids, and ends them when it ends.
-// Every wait has the deadline of its test (limit), and says what it waited for.
+// Every wait has the deadline of its test (harness.Limit), and says what it waited for.
 //
 // Package e2e/api holds the Go API to what it promises, e2e/harness is what both share.
 //

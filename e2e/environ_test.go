@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 var (
 	environ   = mobula.Register1("e2e/environ", func(_ context.Context, name string) (string, error) { return os.Getenv(name), nil })
-	pyEnviron = mobula.PythonFunc1[string, string](helpers, "environ")
+	pyEnviron = mobula.PythonFunc1[string, string](harness.PythonHelpers, "environ")
 )
 
 type environed struct{}
@@ -25,7 +26,7 @@ func (*environed) Get(_ context.Context, name string) (string, error) { return o
 
 func init() {
 	// An actor that stays, made by a process with an environment of its own.
-	driverBodies["environed"] = func(ctx context.Context) error {
+	harness.DriverBodies["environed"] = func(ctx context.Context) error {
 		a, err := environedType.Spawn(ctx, mobula.Named("e2e", "environed"), mobula.Detached(), mobula.MaxRestarts(-1), mobula.MaxTaskRetries(-1))
 		if err != nil {
 			return err
@@ -42,12 +43,12 @@ const (
 
 // What a task runs with is its driver's environment, and nothing of the node's.
 func TestWorkersHaveTheDriversEnvironment(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{ofNode + "=aws", "HOME=/root/of/the/node"}})
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t), Env: []string{ofNode + "=aws", "HOME=/root/of/the/node"}})
 	t.Setenv(ofDriver, "mine")
 	t.Setenv("HOME", "/home/of/the/driver")
-	_, ctx = connect(t, ctx, p)
+	_, ctx = harness.Connect(t, ctx, p)
 	for name, is := range map[string]string{ofNode: "", ofDriver: "mine", "HOME": "/home/of/the/driver", "PATH": os.Getenv("PATH")} {
 		if got, err := environ.Go(ctx, mobula.V(name)).Get(ctx); err != nil || got != is {
 			t.Errorf("a Go task's %s is %q, %v, want %q", name, got, err, is)
@@ -56,10 +57,10 @@ func TestWorkersHaveTheDriversEnvironment(t *testing.T) {
 }
 
 func TestPythonWorkersHaveTheDriversEnvironment(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	opts := python(t)
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{ofNode + "=aws"}})
+	opts := harness.Python(t)
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t), Env: []string{ofNode + "=aws"}})
 	t.Setenv(ofDriver, "mine")
 	_, ctx = connectPython(t, ctx, p, opts)
 	for name, is := range map[string]string{ofNode: "", ofDriver: "mine"} {
@@ -69,14 +70,14 @@ func TestPythonWorkersHaveTheDriversEnvironment(t *testing.T) {
 
 // An actor has it still when its driver is gone, and the node was killed and started again elsewhere.
 func TestARestartedActorHasItsDriversEnvironment(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t), Env: []string{ofNode + "=aws"}}
-	p := mustLaunch(t, cfg)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t), Env: []string{ofNode + "=aws"}}
+	p := harness.MustLaunch(t, cfg)
 	t.Setenv(ofDriver, "mine")
-	d := launchDriver(t, p.address, "environed")
-	must(t, os.Unsetenv(ofDriver))
-	d.stop(t)
+	d := harness.LaunchDriver(t, p.Address, "environed")
+	harness.Must(t, os.Unsetenv(ofDriver))
+	d.Stop(t)
 	files, err := filepath.Glob(filepath.Join(cfg.Dir, "jobs", "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("files of jobs: %v, %v", files, err)
@@ -84,9 +85,9 @@ func TestARestartedActorHasItsDriversEnvironment(t *testing.T) {
 	if st, err := os.Stat(files[0]); err != nil || st.Mode().Perm() != 0o600 {
 		t.Errorf("the file with the driver's secrets: %v, %v", st.Mode(), err)
 	}
-	p.kill(t)
-	p = mustLaunch(t, cfg)
-	_, ctx = connect(t, ctx, p)
+	p.Kill(t)
+	p = harness.MustLaunch(t, cfg)
+	_, ctx = harness.Connect(t, ctx, p)
 	a, err := mobula.GetActor[environed](ctx, "e2e", "environed")
 	if err != nil {
 		t.Fatal(err)

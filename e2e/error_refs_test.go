@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // missing is an error with references in it.
@@ -28,7 +29,7 @@ func lacks(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	sum := add.Go(ctx, mobula.V(float64(size)), mobula.V(1.0))
+	sum := harness.Add.Go(ctx, mobula.V(float64(size)), mobula.V(1.0))
 	return fmt.Errorf("wrapped: %w", &missing{"part", part, map[string]mobula.Ref[float64]{"sum": sum}})
 }
 
@@ -72,7 +73,7 @@ func stillHas(t *testing.T, ctx context.Context, what string, err error, size in
 	t.Helper()
 	for range 2 {
 		runtime.GC()
-		if _, err := add.Go(ctx, mobula.V(1.0), mobula.V(1.0)).Get(ctx); err != nil { // what was released was told before
+		if _, err := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(1.0)).Get(ctx); err != nil { // what was released was told before
 			t.Fatal(err)
 		}
 		var m *missing
@@ -92,7 +93,7 @@ func stillHas(t *testing.T, ctx context.Context, what string, err error, size in
 // empty waits until nothing is left of what the test made.
 func empty(t *testing.T, ctx context.Context, c *mobula.Cluster) {
 	t.Helper()
-	eventually(t, ctx, "no object is left", func() bool {
+	harness.Eventually(t, ctx, "no object is left", func() bool {
 		runtime.GC()
 		l, err := c.ListObjects(ctx, mobula.Query{})
 		return err == nil && l.Total == 0
@@ -111,11 +112,11 @@ func TestReferencesInErrorsLive(t *testing.T) {
 // smallAndLarge runs a test with inline objects and with stored ones, each on a node embedded and on one with worker processes.
 func smallAndLarge(t *testing.T, f func(t *testing.T, ctx context.Context, c *mobula.Cluster, size int)) {
 	for name, opts := range map[string][]mobula.StartOption{"embedded": nil, "process": {mobula.WithProcesses()}} {
-		for _, size := range []int{100, mib} {
+		for _, size := range []int{100, harness.MiB} {
 			t.Run(fmt.Sprint(name, size), func(t *testing.T) {
-				ctx, cancel := limit(t)
+				ctx, cancel := harness.Limit(t)
 				defer cancel()
-				c, err := mobula.Start(ctx, append(opts, mobula.WithCPUs(2), mobula.WithDir(tempDir(t)), mobula.WithLogger(quiet()))...)
+				c, err := mobula.Start(ctx, append(opts, mobula.WithCPUs(2), mobula.WithDir(harness.TempDir(t)), mobula.WithLogger(harness.Quiet()))...)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -159,7 +160,7 @@ func referencesInErrors(t *testing.T, ctx context.Context, c *mobula.Cluster, si
 		t.Fatal(err)
 	}
 	stillHas(t, ctx, "an actor", errorOf(t, ctx, lackerCall.Go(ctx, a, n)), size)
-	other, err := mobula.Connect(ctx, c.Address(), mobula.ConnectLogger(quiet()))
+	other, err := mobula.Connect(ctx, c.Address(), mobula.ConnectLogger(harness.Quiet()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,21 +198,21 @@ func fromAnotherJob(t *testing.T, ctx context.Context, size int) {
 
 // The node that is killed and started again holds what errors have references to.
 func TestReferencesInErrorsOutliveTheNode(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	c, ctx := connect(t, ctx, p)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	c, ctx := harness.Connect(t, ctx, p)
 	errorsOutlive(t, ctx, func() {
-		p.kill(t)
-		mustLaunch(t, cfg)
+		p.Kill(t)
+		harness.MustLaunch(t, cfg)
 	})
 	empty(t, ctx, c)
 }
 
 func errorsOutlive(t *testing.T, ctx context.Context, restart func()) {
 	t.Helper()
-	small, large := lack.Go(ctx, mobula.V(100)), lack.Go(ctx, mobula.V(mib))
+	small, large := lack.Go(ctx, mobula.V(100)), lack.Go(ctx, mobula.V(harness.MiB))
 	taken := lackTaken.Go(ctx, lack.Go(ctx, mobula.V(200)))
 	next, stop := iter.Pull2(lackStream.Go(ctx, mobula.V(300)))
 	defer stop()
@@ -223,7 +224,7 @@ func errorsOutlive(t *testing.T, ctx context.Context, restart func()) {
 	}
 	restart()
 	stillHas(t, ctx, "of small parts", errorOf(t, ctx, small), 100)
-	stillHas(t, ctx, "of large parts", errorOf(t, ctx, large), mib)
+	stillHas(t, ctx, "of large parts", errorOf(t, ctx, large), harness.MiB)
 	stillHas(t, ctx, "of an argument", errorOf(t, ctx, taken), 200)
 	_, err, _ := next()
 	stillHas(t, ctx, "of a stream", err, 300)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/client"
 	"mobula/internal/node"
 )
@@ -21,6 +22,11 @@ const oddEnv = "MOBULA_E2E_ODD"
 
 var (
 	twoFaced mobula.Func1[int, int]
+
+	exits = mobula.Register1("e2e/exits", func(_ context.Context, code int) (int, error) {
+		os.Exit(code)
+		return 0, nil
+	})
 
 	suicide = mobula.Register0("e2e/suicide", func(context.Context) (int, error) {
 		return 0, syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -62,66 +68,44 @@ func init() {
 	}
 }
 
-// works tells that a runtime is none the worse for what it has just seen.
-func works(t *testing.T, ctx context.Context) {
-	t.Helper()
-	if v, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
-		t.Errorf("afterwards: %v, %v", v, err)
-	}
-}
-
-// wantErr tells that an error is of a kind and its text has the words.
-func wantErr(t *testing.T, what string, err, kind error, words ...string) {
-	t.Helper()
-	if !errors.Is(err, kind) {
-		t.Errorf("%s: %v; want %v", what, err, kind)
-		return
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("%s: %q does not say %q", what, err, w)
-		}
-	}
-}
-
 func TestFaultFunctionPanics(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
-		_, err := boom.Go(ctx).Get(ctx)
-		wantErr(t, "a panic", err, mobula.ErrPanic, "boom")
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		_, err := harness.Boom.Go(ctx).Get(ctx)
+		harness.WantErr(t, "a panic", err, mobula.ErrPanic, "boom")
 		var te *mobula.TaskError
-		if !errors.As(err, &te) || !strings.Contains(te.Stack, "e2e.") {
+		if !errors.As(err, &te) || !strings.Contains(te.Stack, "e2e/") {
 			t.Errorf("the error has no stack: %+v", te)
 		}
-		works(t, ctx)
+		harness.Works(t, ctx)
 	})
 }
 
 // A function that ends its process, in any way, fails by itself, with its last words.
 func TestFaultFunctionEndsItsProcess(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	_, ctx = startNode(t, ctx, node.Config{CPUs: 2, StoreBytes: 16 << 20, Processes: true})
+	_, ctx = harness.StartNode(t, ctx, node.Config{CPUs: 2, StoreBytes: 16 << 20, Processes: true})
 	_, err := exits.Go(ctx, mobula.V(7), mobula.Retries(1)).Get(ctx)
-	wantErr(t, "os.Exit", err, mobula.ErrWorkerCrashed, "status 7")
+	harness.WantErr(t, "os.Exit", err, mobula.ErrWorkerCrashed, "status 7")
 	_, err = suicide.Go(ctx, mobula.Retries(1)).Get(ctx)
-	wantErr(t, "SIGKILL", err, mobula.ErrWorkerCrashed, "killed")
-	works(t, ctx)
+	harness.WantErr(t, "SIGKILL", err, mobula.ErrWorkerCrashed, "killed")
+	harness.Works(t, ctx)
 }
 
 // A function that never returns ends with its deadline, and its slot goes to others.
 func TestFaultFunctionNeverReturns(t *testing.T) {
 	t.Parallel() // it mostly waits
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	_, ctx = startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true})
+	_, ctx = harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true})
 	isLate(t, ctx)
-	works(t, ctx)
+	harness.Works(t, ctx)
 }
 
 func isLate(t *testing.T, ctx context.Context) {
 	t.Helper()
 	_, err := deaf.Go(ctx, mobula.Timeout(50*time.Millisecond)).Get(ctx)
-	wantErr(t, "a function that never returns", err, mobula.ErrDeadline)
+	harness.WantErr(t, "a function that never returns", err, mobula.ErrDeadline)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v is not context.DeadlineExceeded", err)
 	}
@@ -134,9 +118,9 @@ func TestFaultGoroutineNeverReturns(t *testing.T) {
 	never = make(chan struct{})
 	heard.Store(0)
 	defer close(never)
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, err := node.Start(ctx, node.Config{Dir: tempDir(t), CPUs: 1, StoreBytes: 16 << 20, Logger: quiet(), CloseTimeout: 2 * time.Second})
+	n, err := node.Start(ctx, node.Config{Dir: harness.TempDir(t), CPUs: 1, StoreBytes: 16 << 20, Logger: harness.Quiet(), CloseTimeout: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,11 +132,11 @@ func TestFaultGoroutineNeverReturns(t *testing.T) {
 	for heard.Load() == 0 { // on a loaded machine the deadline may come before the start
 		isLate(t, ctx)
 	}
-	works(t, ctx)
+	harness.Works(t, ctx)
 	if err := c.Close(ctx); err != nil {
 		t.Error(err)
 	}
-	wantErr(t, "close", n.Close(ctx), mobula.ErrShutdown, "still run though their context has ended")
+	harness.WantErr(t, "close", n.Close(ctx), mobula.ErrShutdown, "still run though their context has ended")
 	if ctx.Err() != nil {
 		t.Error("it did not end before the test's own time was over")
 	}
@@ -163,59 +147,59 @@ func TestFaultGoroutineNeverReturns(t *testing.T) {
 
 // The memory monitor ends a process above what it asked for, and says so; the node goes on.
 func TestFaultFunctionLeaksMemory(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		_, err := leak.Go(ctx, mobula.V(256), mobula.Isolated(), mobula.Resources{Memory: 64 << 20}, mobula.Retries(0)).Get(ctx)
-		wantErr(t, "a leak", err, mobula.ErrOutOfMemory, "memory monitor", "asked for 64 MiB", "e2e/leak")
-		works(t, ctx)
-		if s := ownerStats(t, ctx, n); s.OOMKills == 0 {
+		harness.WantErr(t, "a leak", err, mobula.ErrOutOfMemory, "memory monitor", "asked for 64 MiB", "e2e/leak")
+		harness.Works(t, ctx)
+		if s := harness.OwnerStats(t, ctx, n); s.OOMKills == 0 {
 			t.Errorf("the kill is not counted: %+v", s)
 		}
 	})
 }
 
 func TestFaultValueCannotBeEncoded(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 1, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		_, err := opaque.Go(ctx).Get(ctx)
-		wantErr(t, "a result", err, mobula.ErrNotEncodable, "func()")
+		harness.WantErr(t, "a result", err, mobula.ErrNotEncodable, "func()")
 		_, err = takeFunc.Go(ctx, mobula.V(struct{ F func() }{})).Get(ctx)
-		wantErr(t, "an argument", err, mobula.ErrNotEncodable, "func()", "e2e/take-func")
+		harness.WantErr(t, "an argument", err, mobula.ErrNotEncodable, "func()", "e2e/take-func")
 		_, err = mobula.Put(ctx, make(chan int))
-		wantErr(t, "a put", err, mobula.ErrNotEncodable, "chan int")
-		works(t, ctx)
+		harness.WantErr(t, "a put", err, mobula.ErrNotEncodable, "chan int")
+		harness.Works(t, ctx)
 	})
 }
 
 func TestFaultInfeasibleResources(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Memory: 1 << 30}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20, Memory: 1 << 30}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		for want, r := range map[string]mobula.Resources{
 			"CPU":    {CPU: 64},
 			"memory": {Memory: 1 << 40},
 			"seat":   {Custom: map[string]float64{"seat": 1}},
 		} {
-			_, err := add.Go(ctx, mobula.V(1.0), mobula.V(2.0), r).Get(ctx)
-			wantErr(t, "a task that asks for too much", err, mobula.ErrUnschedulable, want)
-			a, err := counterType.Spawn(ctx, mobula.V(1), r)
+			_, err := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(2.0), r).Get(ctx)
+			harness.WantErr(t, "a task that asks for too much", err, mobula.ErrUnschedulable, want)
+			a, err := harness.CounterType.Spawn(ctx, mobula.V(1), r)
 			if err == nil {
 				err = a.Ready(ctx)
 			}
-			wantErr(t, "an actor that asks for too much", err, mobula.ErrUnschedulable, want)
+			harness.WantErr(t, "an actor that asks for too much", err, mobula.ErrUnschedulable, want)
 		}
-		works(t, ctx)
+		harness.Works(t, ctx)
 	})
 }
 
 func TestFaultDuplicateActorName(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
-		first, err := counterType.Spawn(ctx, mobula.V(40), mobula.Named("fault", "taken"))
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		first, err := harness.CounterType.Spawn(ctx, mobula.V(40), mobula.Named("fault", "taken"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("fault", "taken"))
+		second, err := harness.CounterType.Spawn(ctx, mobula.V(0), mobula.Named("fault", "taken"))
 		if err == nil {
-			_, err = counterInc.Go(ctx, second, mobula.V(1)).Get(ctx)
+			_, err = harness.CounterInc.Go(ctx, second, mobula.V(1)).Get(ctx)
 		}
-		wantErr(t, "the second of a name", err, mobula.ErrNameTaken, "taken")
-		if v, err := counterInc.Go(ctx, first, mobula.V(2)).Get(ctx); err != nil || v != 42 {
+		harness.WantErr(t, "the second of a name", err, mobula.ErrNameTaken, "taken")
+		if v, err := harness.CounterInc.Go(ctx, first, mobula.V(2)).Get(ctx); err != nil || v != 42 {
 			t.Errorf("the first of the name: %v, %v", v, err)
 		}
 	})
@@ -223,21 +207,21 @@ func TestFaultDuplicateActorName(t *testing.T) {
 
 // A handle that no Register made.
 func TestFaultUnregisteredFunction(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		var none mobula.Func0[int]
 		_, err := none.Go(ctx).Get(ctx)
-		wantErr(t, "a handle that is no function's", err, mobula.ErrUnknownFunction, "Register")
+		harness.WantErr(t, "a handle that is no function's", err, mobula.ErrUnknownFunction, "Register")
 		var many mobula.FuncN0[int]
 		_, err = many.Go(ctx, 1)[0].Get(ctx)
-		wantErr(t, "a handle that is no function's", err, mobula.ErrUnknownFunction, "Register")
-		works(t, ctx)
+		harness.WantErr(t, "a handle that is no function's", err, mobula.ErrUnknownFunction, "Register")
+		harness.Works(t, ctx)
 	})
 }
 
 // A function that the driver registers when it has joined is one that its workers do not know.
 func TestFaultUnknownFunction(t *testing.T) {
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t)})
-	launchDriver(t, p.address, "late") // it checks its errors
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: harness.TempDir(t)})
+	harness.LaunchDriver(t, p.Address, "late") // it checks its errors
 }
 
 // A worker whose registry differs is not let in; the tasks say so, at once, and the driver
@@ -245,21 +229,21 @@ func TestFaultUnknownFunction(t *testing.T) {
 func TestFaultRegistryMismatch(t *testing.T) {
 	for odd, word := range map[string]string{"missing": "not in the worker", "signature": "another signature", "beside the node": "not in the worker"} {
 		t.Run(odd, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
 			if odd == "beside the node" {
-				_, ctx = startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Env: []string{oddEnv + "=missing"}})
+				_, ctx = harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 << 20, Processes: true, Env: []string{oddEnv + "=missing"}})
 			} else {
-				p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: tempDir(t), Workers: []string{oddEnv + "=" + odd}})
-				_, ctx = connect(t, ctx, p)
+				p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 1, Store: 16 << 20, StoreDir: harness.TempDir(t), Workers: []string{oddEnv + "=" + odd}})
+				_, ctx = harness.Connect(t, ctx, p)
 			}
 			_, err := twoFaced.Go(ctx, mobula.V(1)).Get(ctx)
-			wantErr(t, "a function of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
-			a, err := counterType.Spawn(ctx, mobula.V(1))
+			harness.WantErr(t, "a function of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
+			a, err := harness.CounterType.Spawn(ctx, mobula.V(1))
 			if err == nil {
 				err = a.Ready(ctx)
 			}
-			wantErr(t, "an actor of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
+			harness.WantErr(t, "an actor of another build", err, mobula.ErrRegistryMismatch, "e2e/two-faced", word)
 		})
 	}
 }

@@ -13,23 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
-
-// spillFiles lists the files with spilled objects below a directory.
-func spillFiles(t *testing.T, dir string) []string {
-	t.Helper()
-	var out []string
-	for _, f := range filesOf(dir) {
-		if strings.HasSuffix(f, ".spill") {
-			out = append(out, f)
-		}
-	}
-	if len(out) == 0 {
-		t.Fatalf("nothing is spilled to %s: %v", dir, filesOf(dir))
-	}
-	return out
-}
 
 // What lies on disk is damaged while the node runs: results are made again, puts say that they
 // are lost, what comes after is spilled as before.
@@ -41,16 +27,16 @@ func TestFaultSpilledCopiesAreDamaged(t *testing.T) {
 		"flipped":   func(path string) error { return flip(path, 300<<10) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib}, func(t *testing.T, ctx context.Context, n *node.Node) {
+			harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * harness.MiB}, func(t *testing.T, ctx context.Context, n *node.Node) {
 				h := hoard(t, ctx, 128)
-				files := spillFiles(t, filepath.Dir(n.Address()))
+				files := harness.SpillFiles(t, filepath.Dir(n.Address()))
 				for _, f := range files {
 					if err := damage(f); err != nil {
 						t.Fatal(err)
 					}
 				}
 				got := h.check(t, ctx)
-				lost, s := got.lost, ownerStats(t, ctx, n)
+				lost, s := got.lost, harness.OwnerStats(t, ctx, n)
 				if lost == 0 || s.Reconstructed == 0 || got.noDisk > 0 {
 					t.Errorf("of %d files: %d puts lost, %d results made again; want some of each", len(files), lost, s.Reconstructed)
 				}
@@ -93,7 +79,7 @@ func vanish(dir string) error {
 // be where a disk is to be mounted; it is used again when it is there.
 func TestFaultSpillDirectoryGone(t *testing.T) {
 	t.Parallel() // it mostly waits
-	root := tempDir(t)
+	root := harness.TempDir(t)
 	for what, gone := range map[string]func() error{
 		"the node's": func() error {
 			all, err := os.ReadDir(root)
@@ -105,22 +91,22 @@ func TestFaultSpillDirectoryGone(t *testing.T) {
 		"the user's": func() error { return vanish(root) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			cfg := node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{root}} // the node's own is there again long before a create loses patience
+			cfg := node.Config{CPUs: 2, StoreBytes: 16 * harness.MiB, SpillURLs: []string{root}} // the node's own is there again long before a create loses patience
 			if what == "the user's" {
 				cfg.StorePatience = 2 * time.Second
 			}
-			bothModes(t, cfg, func(t *testing.T, ctx context.Context, _ *node.Node) {
+			harness.BothModes(t, cfg, func(t *testing.T, ctx context.Context, _ *node.Node) {
 				h := hoard(t, ctx, 128)
 				if err := gone(); err != nil {
 					t.Fatal(err)
 				}
 				if what == "the user's" {
 					_, full := untilFull(t, ctx, 64)
-					wantErr(t, "a put", full, mobula.ErrOutOfDisk, root, "gone")
+					harness.WantErr(t, "a put", full, mobula.ErrOutOfDisk, root, "gone")
 					if err := os.Mkdir(root, 0o700); err != nil {
 						t.Fatal(err)
 					}
-					eventually(t, ctx, "the directory is used again", func() bool { // a result that is made again before has ErrOutOfDisk for good
+					harness.Eventually(t, ctx, "the directory is used again", func() bool { // a result that is made again before has ErrOutOfDisk for good
 						h, err := untilFull(t, ctx, 64) // twice the store
 						h.release()
 						return err == nil
@@ -142,12 +128,12 @@ func TestFaultSpillDirectoryGone(t *testing.T) {
 
 // A directory that cannot be had is said at the start, by name.
 func TestFaultSpillDirectoryCannotBeMade(t *testing.T) {
-	file := filepath.Join(tempDir(t), "file")
+	file := filepath.Join(harness.TempDir(t), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(file, "spill")
-	c, err := mobula.Start(t.Context(), mobula.WithStore(16*mib), mobula.WithDir(tempDir(t)), mobula.WithSpill(dir), mobula.WithLogger(quiet()))
+	c, err := mobula.Start(t.Context(), mobula.WithStore(16*harness.MiB), mobula.WithDir(harness.TempDir(t)), mobula.WithSpill(dir), mobula.WithLogger(harness.Quiet()))
 	if err == nil {
 		_ = c.Close(t.Context()) // it is not wanted
 		t.Fatal("the runtime started")
@@ -155,8 +141,8 @@ func TestFaultSpillDirectoryCannotBeMade(t *testing.T) {
 	if !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("the error names neither the directory nor what is wrong: %v", err)
 	}
-	made := filepath.Join(tempDir(t), "a", "b")
-	c, err = mobula.Start(t.Context(), mobula.WithStore(16*mib), mobula.WithDir(tempDir(t)), mobula.WithSpill(made), mobula.WithLogger(quiet()))
+	made := filepath.Join(harness.TempDir(t), "a", "b")
+	c, err = mobula.Start(t.Context(), mobula.WithStore(16*harness.MiB), mobula.WithDir(harness.TempDir(t)), mobula.WithSpill(made), mobula.WithLogger(harness.Quiet()))
 	if err != nil {
 		t.Fatalf("a directory that is only missing: %v", err)
 	}
@@ -172,7 +158,7 @@ func untilFull(t *testing.T, ctx context.Context, most int) (h *hoarder, full er
 	t.Helper()
 	h = &hoarder{}
 	for i := range most {
-		ref, err := mobula.Put(ctx, array(hoardEach, float64(i)))
+		ref, err := mobula.Put(ctx, harness.Array(hoardEach, float64(i)))
 		if err != nil {
 			return h, err
 		}
@@ -184,29 +170,29 @@ func untilFull(t *testing.T, ctx context.Context, most int) (h *hoarder, full er
 // The disk is full: a put says so, nothing is lost, and it goes on when something was released.
 func TestFaultSpillDirectoryFull(t *testing.T) {
 	t.Parallel() // it mostly waits
-	if !inMounts(t) {
+	if !harness.InMounts(t) {
 		return
 	}
 	dir := tmpfs(t, "24m")
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, n *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * harness.MiB, SpillURLs: []string{dir}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, n *node.Node) {
 		h, full := untilFull(t, ctx, 128)
-		wantErr(t, "a full disk", full, mobula.ErrOutOfDisk, dir)
-		if n := len(h.refs) * hoardEach / mib; n < 24 || n > 40 {
+		harness.WantErr(t, "a full disk", full, mobula.ErrOutOfDisk, dir)
+		if n := len(h.refs) * hoardEach / harness.MiB; n < 24 || n > 40 {
 			t.Errorf("%d MiB went into 16 MiB of memory and 24 MiB of disk", n)
 		}
-		works(t, ctx)
+		harness.Works(t, ctx)
 		if s := h.check(t, ctx); s.lost > 0 || s.noDisk == len(h.refs) {
 			t.Errorf("of %d objects %d are lost, %d wait for the disk", len(h.refs), s.lost, s.noDisk)
 		}
-		_, err := fill.Go(ctx, mobula.V(hoardEach/8), mobula.V(1.0)).Get(ctx)
-		wantErr(t, "a result on a full disk", err, mobula.ErrOutOfDisk, dir)
+		_, err := harness.Fill.Go(ctx, mobula.V(hoardEach/8), mobula.V(1.0)).Get(ctx)
+		harness.WantErr(t, "a result on a full disk", err, mobula.ErrOutOfDisk, dir)
 		for _, r := range h.refs[len(h.refs)-8:] { // of those in memory
 			r.Release()
 		}
 		h.refs = h.refs[:len(h.refs)-8]
-		eventually(t, ctx, "the room of some is the others'", func() bool { return h.check(t, ctx) == seen{} })
+		harness.Eventually(t, ctx, "the room of some is the others'", func() bool { return h.check(t, ctx) == seen{} })
 		h.release()
-		eventually(t, ctx, "all are freed", func() bool {
+		harness.Eventually(t, ctx, "all are freed", func() bool {
 			s, err := n.StoreStats(ctx)
 			return err == nil && s.Objects == 0
 		})
@@ -223,13 +209,13 @@ func TestFaultSpillDirectoryFull(t *testing.T) {
 // room, new objects fail in bounded time, and when it is writable again they do not.
 func TestFaultSpillDirectoryReadOnly(t *testing.T) {
 	t.Parallel() // it mostly waits
-	if !inMounts(t) {
+	if !harness.InMounts(t) {
 		return
 	}
 	dir := tmpfs(t, "128m")
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * harness.MiB, SpillURLs: []string{dir}, StorePatience: 2 * time.Second}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		h := hoard(t, ctx, 64)
-		eventually(t, ctx, "the disk is read-only", func() bool {
+		harness.Eventually(t, ctx, "the disk is read-only", func() bool {
 			err := remount(t, dir, unix.MS_RDONLY)
 			if err != nil && !errors.Is(err, unix.EBUSY) { // busy: a file is being written
 				t.Fatal(err)
@@ -237,7 +223,7 @@ func TestFaultSpillDirectoryReadOnly(t *testing.T) {
 			return err == nil
 		})
 		more, full := untilFull(t, ctx, 64)
-		wantErr(t, "a read-only disk", full, mobula.ErrOutOfDisk, dir)
+		harness.WantErr(t, "a read-only disk", full, mobula.ErrOutOfDisk, dir)
 		for _, x := range []*hoarder{h, more} {
 			if s := x.check(t, ctx); s.lost > 0 || s.noDisk > 0 && s.noDisk == len(x.refs) {
 				t.Errorf("of %d objects %d are lost, %d wait for the disk", len(x.refs), s.lost, s.noDisk)
@@ -246,9 +232,9 @@ func TestFaultSpillDirectoryReadOnly(t *testing.T) {
 		if err := remount(t, dir, 0); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, ctx, "it is used again", func() bool { return h.check(t, ctx) == seen{} && more.check(t, ctx) == seen{} })
-		eventually(t, ctx, "it is written again", func() bool { // a target that has failed is tried after a pause
-			ref, err := mobula.Put(ctx, array(hoardEach, 0))
+		harness.Eventually(t, ctx, "it is used again", func() bool { return h.check(t, ctx) == seen{} && more.check(t, ctx) == seen{} })
+		harness.Eventually(t, ctx, "it is written again", func() bool { // a target that has failed is tried after a pause
+			ref, err := mobula.Put(ctx, harness.Array(hoardEach, 0))
 			if err == nil {
 				ref.Release()
 			}

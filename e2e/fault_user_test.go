@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -31,11 +33,11 @@ func strangerMain() bool {
 		_, err = io.Copy(os.Stdout, c)
 	}
 	fmt.Println("\nraw:", err)
-	d, err := mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
+	d, err := mobula.Connect(ctx, address, mobula.ConnectLogger(harness.Quiet()))
 	if err == nil {
 		err = d.Close(ctx)
 	}
-	fmt.Println("library:", isErr(err, mobula.ErrPermission), err)
+	fmt.Println("library:", errors.Is(err, mobula.ErrPermission), err)
 	return true
 }
 
@@ -45,10 +47,10 @@ func TestFaultAnotherUser(t *testing.T) {
 		t.Log("only root can start a process of another user; package wire shows it with a peer of another number")
 		return
 	}
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
-	place := tempDir(t)
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * harness.MiB})
+	place := harness.TempDir(t)
 	exe := filepath.Join(place, "stranger")
 	data, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -81,5 +83,5 @@ func TestFaultAnotherUser(t *testing.T) {
 	if out := stranger(); !strings.Contains(out, "serves user 0, the connection is user 65534's") || !strings.Contains(out, "library: true") {
 		t.Errorf("another user hears %q", out)
 	}
-	works(t, ctx)
+	harness.Works(t, ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 	"mobula/internal/state"
 	"mobula/wire"
@@ -25,7 +27,7 @@ import (
 // helloOf is what a client of the role says first, as bytes.
 func helloOf(t *testing.T, ctx context.Context, role wire.Role) []byte {
 	t.Helper()
-	path := filepath.Join(tempDir(t), "s")
+	path := filepath.Join(harness.TempDir(t), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +85,7 @@ func raw(t *testing.T, ctx context.Context, address string) net.Conn {
 func lastWords(t *testing.T, c net.Conn) string {
 	t.Helper()
 	all, err := io.ReadAll(c)
-	if err != nil && !isErr(err, syscall.ECONNRESET) { // it closed with something unread
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) { // it closed with something unread
 		t.Errorf("the node does not close the connection: %v", err)
 	}
 	return string(all)
@@ -115,9 +117,9 @@ func busy(t *testing.T, ctx context.Context) (stop func()) {
 // alone; tasks run on beside them, and nothing stays of them.
 func TestFaultFrames(t *testing.T) {
 	t.Parallel() // it mostly waits
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * harness.MiB})
 	hello := helloOf(t, ctx, wire.RoleDriver)
 	before := components(n)
 	stop := busy(t, ctx)
@@ -156,15 +158,15 @@ func TestFaultFrames(t *testing.T) {
 		t.Errorf("to a client that says nothing the node says %q, after %v", got, time.Since(since))
 	}
 	stop()
-	eventually(t, ctx, "nothing stays of those clients", func() bool { return components(n) == before })
-	works(t, ctx)
+	harness.Eventually(t, ctx, "nothing stays of those clients", func() bool { return components(n) == before })
+	harness.Works(t, ctx)
 }
 
 // A thousand clients connect at once, ask, and are answered, beside a thousand that say nothing.
 func TestFaultThousandClients(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * mib})
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 16 * harness.MiB})
 	stop := busy(t, ctx)
 	defer stop()
 	var wg sync.WaitGroup
@@ -178,7 +180,7 @@ func TestFaultThousandClients(t *testing.T) {
 	}
 	wg.Wait()
 	stop()
-	works(t, ctx)
+	harness.Works(t, ctx)
 }
 
 // asks connects as a tool, asks how the node is, and leaves.
@@ -209,23 +211,23 @@ func asks(ctx context.Context, address string, req uint64) error {
 
 // A thousand drivers: each has a job and objects of its own, and all of it goes with them.
 func TestFaultManyDrivers(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 64 * mib})
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 64 * harness.MiB})
 	before := components(n)
 	var wg sync.WaitGroup
-	for i := range size(100, 1000) {
+	for i := range harness.Size(100, 1000) {
 		wg.Go(func() {
-			c, err := mobula.Connect(ctx, n.Address(), mobula.ConnectLogger(quiet()))
+			c, err := mobula.Connect(ctx, n.Address(), mobula.ConnectLogger(harness.Quiet()))
 			if err != nil {
 				t.Errorf("driver %d: %v", i, err)
 				return
 			}
 			mine := c.Context(ctx)
-			ref, err := mobula.Put(mine, array(128<<10, float64(i)))
+			ref, err := mobula.Put(mine, harness.Array(128<<10, float64(i)))
 			if err != nil {
 				t.Errorf("driver %d: %v", i, err)
-			} else if xs, err := ref.Get(mine); err != nil || !holds(xs, 128<<10, float64(i)) {
+			} else if xs, err := ref.Get(mine); err != nil || !harness.Holds(xs, 128<<10, float64(i)) {
 				t.Errorf("driver %d: %d elements, %v", i, len(xs), err)
 			}
 			if err := c.Close(ctx); err != nil {
@@ -234,9 +236,9 @@ func TestFaultManyDrivers(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, ctx, "nothing stays of the drivers", func() bool {
+	harness.Eventually(t, ctx, "nothing stays of the drivers", func() bool {
 		s, err := n.StoreStats(ctx)
 		return err == nil && s.Objects == 0 && components(n) == before
 	})
-	works(t, ctx)
+	harness.Works(t, ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -29,13 +30,13 @@ func sleepyWait(ctx context.Context, ms int) (int, error) {
 // A job whose inputs are more than memory and disk together goes on as long as its own tasks let go of them: their makers wait.
 func TestAJobDrainsThroughAFullDisk(t *testing.T) {
 	t.Parallel() // it mostly waits
-	if !inMounts(t) {
+	if !harness.InMounts(t) {
 		return
 	}
 	dir := tmpfs(t, "24m")
 	const inputs = 112
 	for _, order := range []string{"makers first", "in pairs"} {
-		bothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * mib, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+		harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * harness.MiB, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 			var ins []mobula.Ref[[]float64]
 			var outs []mobula.Ref[float64]
 			drain := func(in mobula.Ref[[]float64]) {
@@ -43,7 +44,7 @@ func TestAJobDrainsThroughAFullDisk(t *testing.T) {
 				in.Release()
 			}
 			for i := range inputs {
-				in := fill.Go(ctx, mobula.V(mib/8), mobula.V(float64(i)))
+				in := harness.Fill.Go(ctx, mobula.V(harness.MiB/8), mobula.V(float64(i)))
 				if order == "in pairs" {
 					drain(in)
 				} else {

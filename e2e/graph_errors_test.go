@@ -6,17 +6,18 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/graph/spec"
 )
 
 // What the error of a graph's task has references to lives as long as the program has the error.
 func TestReferencesInErrorsOfGraphsLive(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)})
-	c, ctx := connect(t, ctx, p)
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t)})
+	c, ctx := harness.Connect(t, ctx, p)
 	for name, x := range map[string]spec.Executor{"processes": mobula.Processes(1), "distributed": mobula.Distributed()} {
-		for _, size := range []int{100, mib} {
+		for _, size := range []int{100, harness.MiB} {
 			g := spec.New()
 			first := g.Task(spec.K("first"), lack, size)
 			then := g.Task(spec.K("then"), lackTaken, first)
@@ -30,7 +31,7 @@ func TestReferencesInErrorsOfGraphsLive(t *testing.T) {
 			stillHas(t, ctx, name+", of what is wanted", err, size)
 		}
 	}
-	for _, pid := range workersOf(p.address) { // which collect when they like
+	for _, pid := range harness.WorkersOf(p.Address) { // which collect when they like
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Error(err)
 		}

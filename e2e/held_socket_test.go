@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"mobula/e2e/harness"
 )
 
 // heldEnv is where the driver of "held" writes which process has its sockets.
@@ -16,8 +18,8 @@ const heldEnv = "MOBULA_E2E_HELD"
 
 func init() {
 	// held is hoard with a child that has copies of all its sockets, as a fork has which closes nothing.
-	driverBodies["held"] = func(ctx context.Context) error {
-		if err := driverBodies["hoard"](ctx); err != nil {
+	harness.DriverBodies["held"] = func(ctx context.Context) error {
+		if err := harness.DriverBodies["hoard"](ctx); err != nil {
 			return err
 		}
 		child := exec.Command("sleep", "1000")
@@ -54,13 +56,13 @@ func init() {
 
 // A driver's job ends with its process, whoever still holds its connection.
 func TestDriverIsKilledWhileAnotherHoldsItsSocket(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	note := filepath.Join(tempDir(t), "held")
+	note := filepath.Join(harness.TempDir(t), "held")
 	t.Setenv(heldEnv, note)
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	d := launchDriver(t, p.address, "held")
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	d := harness.LaunchDriver(t, p.Address, "held")
 	text, err := os.ReadFile(note)
 	if err != nil {
 		t.Fatal(err)
@@ -70,11 +72,11 @@ func TestDriverIsKilledWhileAnotherHoldsItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(holder, syscall.SIGKILL) }) // it is a child of init by then
-	d.kill(t)
-	eventually(t, ctx, "the driver's workers are gone", func() bool { return len(workersOf(p.address)) == 0 })
-	c, ctx := connect(t, ctx, p)
+	d.Kill(t)
+	harness.Eventually(t, ctx, "the driver's workers are gone", func() bool { return len(harness.WorkersOf(p.Address)) == 0 })
+	c, ctx := harness.Connect(t, ctx, p)
 	storeEmpties(t, ctx, c)
-	eventually(t, ctx, "its files are gone", func() bool { return len(filesOf(cfg.Dir, "owner", "1")) == 0 })
+	harness.Eventually(t, ctx, "its files are gone", func() bool { return len(harness.FilesOf(cfg.Dir, "owner", "1")) == 0 })
 	if err := syscall.Kill(holder, 0); err != nil {
 		t.Errorf("the other process should still be there: %v", err)
 	}

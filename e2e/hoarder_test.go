@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // hoarder has objects four times the store, so that most are in spill files: every other one was put,
@@ -14,17 +15,17 @@ type hoarder struct {
 	refs []mobula.Ref[[]float64]
 }
 
-const hoardEach = mib / 2
+const hoardEach = harness.MiB / 2
 
 func hoard(t *testing.T, ctx context.Context, n int) *hoarder {
 	t.Helper()
 	h := &hoarder{}
 	for i := range n {
 		if i%2 == 1 {
-			h.refs = append(h.refs, fill.Go(ctx, mobula.V(hoardEach/8), mobula.V(float64(i))))
+			h.refs = append(h.refs, harness.Fill.Go(ctx, mobula.V(hoardEach/8), mobula.V(float64(i))))
 			continue
 		}
-		ref, err := mobula.Put(ctx, array(hoardEach, float64(i)))
+		ref, err := mobula.Put(ctx, harness.Array(hoardEach, float64(i)))
 		if err != nil {
 			t.Fatalf("put %d: %v", i, err)
 		}
@@ -46,7 +47,7 @@ func (h *hoarder) check(t *testing.T, ctx context.Context) (s seen) {
 	for i, ref := range h.refs {
 		xs, err := ref.Get(ctx)
 		switch {
-		case err == nil && holds(xs, hoardEach, float64(i)):
+		case err == nil && harness.Holds(xs, hoardEach, float64(i)):
 		case err == nil:
 			t.Fatalf("object %d holds %d elements, or wrong ones", i, len(xs))
 		case i%2 == 0 && errors.Is(err, mobula.ErrObjectLost):

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -84,8 +85,8 @@ func keysOf(t *testing.T, dir string) map[string][]byte {
 // secret, or the authority's row.
 func TestAWorkerIsGivenNoKey(t *testing.T) {
 	nodes := startCluster(t, 2)
-	ctx, _ := connectTo(t, nodes[0])
-	ranOn(ctx, t, nodes)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
+	harness.RanOn(ctx, t, nodes)
 	for i, n := range nodes {
 		dir := filepath.Dir(n.Address())
 		got, err := givenTo.Go(ctx, mobula.OnNode(strconv.Itoa(i))).Get(ctx)
@@ -120,8 +121,8 @@ func TestAWorkerIsGivenNoKey(t *testing.T) {
 // What code of the node's user can do all the same; docs/guide/security.md lists it: it reads the node's credentials, and on a control-plane server the secret.
 func TestCodeOfTheSameUserReadsTheNodesKeys(t *testing.T) {
 	nodes := startCluster(t, 2)
-	ctx, _ := connectTo(t, nodes[1])
-	ranOn(ctx, t, nodes)
+	ctx, _ := harness.ConnectTo(t, nodes[1])
+	harness.RanOn(ctx, t, nodes)
 	for _, c := range []struct {
 		of   *node.Node
 		name string

@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // diary is an actor that writes down in a file that it was made, and closed.
@@ -43,7 +45,7 @@ const diaryEnv = "MOBULA_E2E_DIARY"
 
 func init() {
 	// diaries makes one of each kind.
-	driverBodies["diaries"] = func(ctx context.Context) error {
+	harness.DriverBodies["diaries"] = func(ctx context.Context) error {
 		dir := os.Getenv(diaryEnv)
 		for name, opts := range map[string][]mobula.ActorOption{
 			"shared": nil, "own": {mobula.Isolated()}, "detached": {mobula.Named("e2e", "diary"), mobula.Detached()},
@@ -69,7 +71,7 @@ func wrote(t *testing.T, ctx context.Context, path, want string) {
 			t.Logf("%s has %q, want %q", path, got, want)
 		}
 	}()
-	eventually(t, ctx, filepath.Base(path)+" was written", func() bool {
+	harness.Eventually(t, ctx, filepath.Base(path)+" was written", func() bool {
 		b, _ := os.ReadFile(path)
 		got = strings.Join(strings.Fields(string(b)), " ")
 		return got == want
@@ -81,24 +83,24 @@ func wrote(t *testing.T, ctx context.Context, path, want string) {
 func TestActorsAreClosedWithTheirJobAndTheirNode(t *testing.T) {
 	for _, end := range []string{"stopped", "killed"} {
 		t.Run(end, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
 			dir := t.TempDir()
 			t.Setenv(diaryEnv, dir)
-			p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)})
-			d := launchDriver(t, p.address, "diaries")
+			p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t)})
+			d := harness.LaunchDriver(t, p.Address, "diaries")
 			if end == "stopped" {
-				d.stop(t)
+				d.Stop(t)
 			} else {
-				d.kill(t)
+				d.Kill(t)
 			}
 			wrote(t, ctx, filepath.Join(dir, "shared"), "made noted closed")
 			wrote(t, ctx, filepath.Join(dir, "own"), "made noted closed")
 			if end == "stopped" {
-				p.stop(t)
+				p.Stop(t)
 				wrote(t, ctx, filepath.Join(dir, "detached"), "made noted closed")
 			} else {
-				p.kill(t)
+				p.Kill(t)
 				wrote(t, ctx, filepath.Join(dir, "detached"), "made noted")
 			}
 		})
@@ -107,12 +109,12 @@ func TestActorsAreClosedWithTheirJobAndTheirNode(t *testing.T) {
 
 // A watch goes on over a kill of the node: it tells that the actor restarted or died meanwhile, and every death.
 func TestAWatchOutlivesTheNode(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	dir := t.TempDir()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	_, ctx = connect(t, ctx, p)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	_, ctx = harness.Connect(t, ctx, p)
 	mortal, err := diaries.Spawn(ctx, mobula.V(filepath.Join(dir, "mortal")))
 	if err != nil {
 		t.Fatal(err)
@@ -131,10 +133,10 @@ func TestAWatchOutlivesTheNode(t *testing.T) {
 		}
 		if ev.Phase == mobula.ActorAlive && !killed {
 			killed = true
-			p.kill(t)
-			mustLaunch(t, cfg)
+			p.Kill(t)
+			harness.MustLaunch(t, cfg)
 		}
-		if ev.Phase == mobula.ActorDead && !isErr(ev.Err, mobula.ErrActorDied) {
+		if ev.Phase == mobula.ActorDead && !errors.Is(ev.Err, mobula.ErrActorDied) {
 			t.Errorf("it died of %v", ev.Err)
 		}
 	}

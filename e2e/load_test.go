@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // load keeps a runtime busy: live objects several times the store, tasks that read them, an
@@ -26,7 +27,7 @@ type load struct {
 func newLoad(t *testing.T, ctx context.Context, bytes, each int) *load {
 	l := &load{t: t, ctx: ctx, n: each / 8}
 	for i := range bytes / each {
-		l.big = append(l.big, fill.Go(ctx, mobula.V(l.n), mobula.V(float64(i))))
+		l.big = append(l.big, harness.Fill.Go(ctx, mobula.V(l.n), mobula.V(float64(i))))
 	}
 	l.tasks.Add(int64(len(l.big)))
 	return l
@@ -36,7 +37,7 @@ func newLoad(t *testing.T, ctx context.Context, bytes, each int) *load {
 func (l *load) small(n int) error {
 	refs := make([]mobula.Ref[float64], n)
 	for i := range refs {
-		refs[i] = add.Go(l.ctx, mobula.V(float64(i)), mobula.V(1.0))
+		refs[i] = harness.Add.Go(l.ctx, mobula.V(float64(i)), mobula.V(1.0))
 	}
 	l.tasks.Add(int64(n))
 	got, err := mobula.GetAll(l.ctx, refs)
@@ -56,7 +57,7 @@ func (l *load) large(r *rand.Rand, n int) error {
 	for range n {
 		i := r.IntN(len(l.big))
 		l.tasks.Add(1)
-		got, err := sum.Go(l.ctx, l.big[i]).Get(l.ctx)
+		got, err := harness.Sum.Go(l.ctx, l.big[i]).Get(l.ctx)
 		if err != nil {
 			return fmt.Errorf("sum of object %d: %w", i, err)
 		}
@@ -70,11 +71,11 @@ func (l *load) large(r *rand.Rand, n int) error {
 // names makes and kills a named actor, which the control plane must know of.
 func (l *load) names() error {
 	name := fmt.Sprintf("n%d", l.named.Add(1))
-	a, err := counterType.Spawn(l.ctx, mobula.V(5), mobula.Named("crash", name), mobula.Resources{CPU: mobula.NoCPU})
+	a, err := harness.CounterType.Spawn(l.ctx, mobula.V(5), mobula.Named("crash", name), mobula.Resources{CPU: mobula.NoCPU})
 	if err != nil {
 		return fmt.Errorf("named actor: %w", err)
 	}
-	if v, err := counterInc.Go(l.ctx, a, mobula.V(2)).Get(l.ctx); err != nil || v != 7 {
+	if v, err := harness.CounterInc.Go(l.ctx, a, mobula.V(2)).Get(l.ctx); err != nil || v != 7 {
 		return fmt.Errorf("named actor: %v, %w", v, err)
 	}
 	if err := a.Kill(l.ctx); err != nil {
@@ -121,13 +122,13 @@ func (l *load) run(seed uint64, tasks int, stop <-chan struct{}) *sync.WaitGroup
 // calls makes calls of one actor, which must run once each, in order.
 func (l *load) calls(r *rand.Rand) error {
 	start := r.IntN(1000)
-	a, err := counterType.Spawn(l.ctx, mobula.V(start), mobula.Resources{CPU: mobula.NoCPU})
+	a, err := harness.CounterType.Spawn(l.ctx, mobula.V(start), mobula.Resources{CPU: mobula.NoCPU})
 	if err != nil {
 		return fmt.Errorf("actor: %w", err)
 	}
 	refs := make([]mobula.Ref[int], 50)
 	for i := range refs {
-		refs[i] = counterInc.Go(l.ctx, a, mobula.V(1))
+		refs[i] = harness.CounterInc.Go(l.ctx, a, mobula.V(1))
 	}
 	got, err := mobula.GetAll(l.ctx, refs)
 	if err != nil {
@@ -145,13 +146,13 @@ func (l *load) calls(r *rand.Rand) error {
 // restarting makes calls that may run more than once, of an actor that may die.
 func (l *load) restarting(r *rand.Rand) error {
 	start := r.IntN(1000)
-	a, err := counterType.Spawn(l.ctx, mobula.V(start), mobula.MaxRestarts(-1), mobula.MaxTaskRetries(-1))
+	a, err := harness.CounterType.Spawn(l.ctx, mobula.V(start), mobula.MaxRestarts(-1), mobula.MaxTaskRetries(-1))
 	if err != nil {
 		return fmt.Errorf("actor: %w", err)
 	}
 	refs := make([]mobula.Ref[int], 50)
 	for i := range refs {
-		refs[i] = counterPlus.Go(l.ctx, a, mobula.V(i))
+		refs[i] = harness.CounterPlus.Go(l.ctx, a, mobula.V(i))
 	}
 	got, err := mobula.GetAll(l.ctx, refs)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // noteBulky notes its number down. Its argument is so large that few calls fill a segment of their job's log.
@@ -15,13 +16,13 @@ var noteBulky = mobula.Register3("e2e/note-bulky", func(_ context.Context, file 
 // A job keeps an object in each segment of its log, and lets go of all else. Its log stays small. When the node was killed what was kept
 // is there, and nothing that was let go of runs again.
 func TestTheLogOfALongJobStaysSmall(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 64 * mib, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	_, ctx = connect(t, ctx, p)
-	const lives, rounds, tasks, bulk, bound = 3, 12, 100, 16 << 10, 24 * mib // 57 MiB of records
-	file := filepath.Join(tempDir(t), "ran")
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 64 * harness.MiB, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	_, ctx = harness.Connect(t, ctx, p)
+	const lives, rounds, tasks, bulk, bound = 3, 12, 100, 16 << 10, 24 * harness.MiB // 57 MiB of records
+	file := filepath.Join(harness.TempDir(t), "ran")
 	var held []mobula.Ref[int]
 	for life := range lives {
 		for range rounds {
@@ -41,10 +42,10 @@ func TestTheLogOfALongJobStaysSmall(t *testing.T) {
 				ref.Release()
 			}
 		}
-		eventually(t, ctx, "the log is small", func() bool { return bytesIn(t, filepath.Join(cfg.Dir, "owner")) < bound })
+		harness.Eventually(t, ctx, "the log is small", func() bool { return bytesIn(t, filepath.Join(cfg.Dir, "owner")) < bound })
 		t.Logf("life %d: the log takes %d KiB", life, bytesIn(t, filepath.Join(cfg.Dir, "owner"))>>10)
-		p.kill(t)
-		p = mustLaunch(t, cfg)
+		p.Kill(t)
+		p = harness.MustLaunch(t, cfg)
 		for i, ref := range held {
 			if v, err := ref.Get(ctx); err != nil || v != i {
 				t.Fatalf("object %d, after kill %d: %d, %v", i, life+1, v, err)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/raylet/oplog"
 )
 
@@ -24,58 +26,58 @@ func TestADamagedJobIsSetAside(t *testing.T) {
 	}
 	poke := func(t *testing.T, path string, at int64) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
-		must(t, err)
+		harness.Must(t, err)
 		_, err = f.WriteAt([]byte{0xee, 0xee, 0xee, 0xee}, at)
-		must(t, err)
-		must(t, f.Close())
+		harness.Must(t, err)
+		harness.Must(t, f.Close())
 	}
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		"a record in the middle": func(t *testing.T, dir string) { poke(t, segmentOf(t, dir), 64+8+2) },
 		"the header":             func(t *testing.T, dir string) { poke(t, segmentOf(t, dir), 0) },
 		"the job's file": func(t *testing.T, dir string) {
-			must(t, os.WriteFile(filepath.Join(dir, "jobs", "1.json"), []byte("{"), 0o600))
+			harness.Must(t, os.WriteFile(filepath.Join(dir, "jobs", "1.json"), []byte("{"), 0o600))
 		},
 		"a record of a newer version": func(t *testing.T, dir string) {
 			l, err := oplog.Open(filepath.Join(dir, "owner", "1"), oplog.Options{})
-			must(t, err)
-			must(t, l.Replay(func(uint64, []byte) bool { return true }))
+			harness.Must(t, err)
+			harness.Must(t, l.Replay(func(uint64, []byte) bool { return true }))
 			_, err = l.Append([]byte{250, 1, 2, 3})
-			must(t, err)
-			must(t, l.Close())
+			harness.Must(t, err)
+			harness.Must(t, l.Close())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
-			cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 << 20, StoreDir: tempDir(t)}
-			p := mustLaunch(t, cfg)
-			_, lost := connect(t, ctx, p)
-			c, other := connect(t, ctx, p)
+			cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 << 20, StoreDir: harness.TempDir(t)}
+			p := harness.MustLaunch(t, cfg)
+			_, lost := harness.Connect(t, ctx, p)
+			c, other := harness.Connect(t, ctx, p)
 			status := func() mobula.NodeStatus {
 				s, err := c.Status(other)
-				must(t, err)
+				harness.Must(t, err)
 				return s
 			}
 			for _, job := range []context.Context{lost, other} { // 1 and 2
-				if v, err := add.Go(job, mobula.V(1.0), mobula.V(2.0)).Get(job); err != nil || v != 3 {
+				if v, err := harness.Add.Go(job, mobula.V(1.0), mobula.V(2.0)).Get(job); err != nil || v != 3 {
 					t.Fatalf("before: %v, %v", v, err)
 				}
 			}
-			a, err := counterType.Spawn(lost, mobula.V(0), mobula.Named("e2e", "lost"), mobula.Detached())
-			must(t, err)
-			must(t, a.Ready(lost))
+			a, err := harness.CounterType.Spawn(lost, mobula.V(0), mobula.Named("e2e", "lost"), mobula.Detached())
+			harness.Must(t, err)
+			harness.Must(t, a.Ready(lost))
 			gone, err := mobula.Put(lost, make([]float64, 1<<16))
-			must(t, err)
+			harness.Must(t, err)
 			stays, err := mobula.Put(other, make([]float64, 1<<16))
-			must(t, err)
-			ref := fill.Go(other, mobula.V(1<<16), mobula.V(7.0))
+			harness.Must(t, err)
+			ref := harness.Fill.Go(other, mobula.V(1<<16), mobula.V(7.0))
 			if _, err := ref.Get(other); err != nil {
 				t.Fatal(err)
 			}
 
-			p.kill(t)
+			p.Kill(t)
 			damage(t, cfg.Dir)
-			p = mustLaunch(t, cfg)
+			p = harness.MustLaunch(t, cfg)
 			for _, r := range []mobula.Ref[[]float64]{stays, ref} {
 				if v, err := r.Get(other); err != nil || len(v) != 1<<16 {
 					t.Errorf("an object of the other job: %d, %v", len(v), err)
@@ -83,7 +85,7 @@ func TestADamagedJobIsSetAside(t *testing.T) {
 			}
 			short, end := context.WithTimeout(lost, 30*time.Second)
 			defer end()
-			if _, err := gone.Get(short); !isErr(err, mobula.ErrOwnerDied) || !strings.Contains(err.Error(), filepath.Join(cfg.Dir, "lost", "1")) {
+			if _, err := gone.Get(short); !errors.Is(err, mobula.ErrOwnerDied) || !strings.Contains(err.Error(), filepath.Join(cfg.Dir, "lost", "1")) {
 				t.Errorf("the lost job's driver is told %v", err)
 			}
 			s := status()
@@ -93,20 +95,20 @@ func TestADamagedJobIsSetAside(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(s.Lost[0].Path, "log")); err != nil {
 				t.Errorf("its log is not kept: %v", err)
 			}
-			eventually(t, ctx, "the lost actor's name is free", func() bool {
-				b, err := counterType.Spawn(other, mobula.V(0), mobula.Named("e2e", "lost"))
+			harness.Eventually(t, ctx, "the lost actor's name is free", func() bool {
+				b, err := harness.CounterType.Spawn(other, mobula.V(0), mobula.Named("e2e", "lost"))
 				if err != nil {
 					return false
 				}
 				return b.Ready(other) == nil
 			})
 			if name == "the header" { // the driver lives: what it had pinned stays for as long as it might have come back
-				eventually(t, ctx, "the lost job's objects are gone", func() bool { return status().Store.Objects <= 2 })
+				harness.Eventually(t, ctx, "the lost job's objects are gone", func() bool { return status().Store.Objects <= 2 })
 			}
 
 			// Its number is not given again, and it is named for as long as it lies there.
-			p.kill(t)
-			mustLaunch(t, cfg)
+			p.Kill(t)
+			harness.MustLaunch(t, cfg)
 			if s := status(); len(s.Lost) != 1 {
 				t.Errorf("in the life after: %+v", s.Lost)
 			}

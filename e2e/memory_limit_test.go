@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/graph/spec"
 	"mobula/internal/memstat"
 	"mobula/internal/node"
@@ -31,9 +32,9 @@ func ownHeap(t *testing.T) uint64 {
 // when they have shrunk. What it keeps is there all the time.
 func TestStoreGivesWayToHeaps(t *testing.T) {
 	const mib = 1 << 20
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	n, ctx := startNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 128 * mib, MemoryLimit: ownHeap(t) + 512*mib, SpillURLs: []string{tempDir(t)}})
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 1, StoreBytes: 128 * mib, MemoryLimit: ownHeap(t) + 512*mib, SpillURLs: []string{harness.TempDir(t)}})
 	var refs []mobula.Ref[[]byte]
 	for i := range 100 {
 		b := make([]byte, mib)
@@ -61,7 +62,7 @@ func TestStoreGivesWayToHeaps(t *testing.T) {
 	for i := 0; i < len(heap); i += 4096 {
 		heap[i] = 1
 	}
-	eventually(t, ctx, "the store has given way", func() bool { return backed() < 8*mib })
+	harness.Eventually(t, ctx, "the store has given way", func() bool { return backed() < 8*mib })
 	for i, r := range refs {
 		if b, err := r.Get(ctx); err != nil || b[7] != byte(i) {
 			t.Fatalf("object %d: %v", i, err)
@@ -70,7 +71,7 @@ func TestStoreGivesWayToHeaps(t *testing.T) {
 	if err := unix.Munmap(heap); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, ctx, "the store takes memory again", func() bool {
+	harness.Eventually(t, ctx, "the store takes memory again", func() bool {
 		for _, r := range refs {
 			if _, err := r.Get(ctx); err != nil {
 				t.Fatal(err)
@@ -98,17 +99,17 @@ var countBeside = mobula.Register1("e2e/beside", func(_ context.Context, block [
 // The arguments of two are more than there is: these grow by nothing, which the node learns when it happens to look while one runs.
 func TestTasksWithLargeArgumentsRunInTurn(t *testing.T) {
 	const mib, size = 1 << 20, 24
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	_, ctx = startNode(t, ctx, node.Config{CPUs: 4, StoreBytes: 512 * mib, MemoryLimit: ownHeap(t) + 2*size*mib, SpillURLs: []string{tempDir(t)}})
+	_, ctx = harness.StartNode(t, ctx, node.Config{CPUs: 4, StoreBytes: 512 * mib, MemoryLimit: ownHeap(t) + 2*size*mib, SpillURLs: []string{harness.TempDir(t)}})
 	g := spec.New()
 	var sums []spec.Key
 	for i := range 8 {
-		block := g.Task(spec.K("block", i), blocks, size, 1)
+		block := g.Task(spec.K("block", i), harness.Blocks, size, 1)
 		sums = append(sums, g.Task(spec.K("beside", i), countBeside, block))
 	}
 	mostBeside.Store(0)
-	got, err := spec.Get[int](ctx, mobula.Distributed(), g, g.Task(spec.K("whole"), totals, sums))
+	got, err := spec.Get[int](ctx, mobula.Distributed(), g, g.Task(spec.K("whole"), harness.Totals, sums))
 	if err != nil || got != 8*size*mib {
 		t.Fatalf("got %d, %v", got, err)
 	}

@@ -3,41 +3,16 @@ package e2e
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"testing"
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/mobulatest"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv("MOBULA_WORKER_ID") == "" && (nodeMain() || driverMain() || bankMain() || strangerMain()) {
-		return
-	}
-	mobulatest.Main(m)
-}
-
-var (
-	add  = mobula.Register2("e2e/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
-	fill = mobula.Register2("e2e/fill", func(_ context.Context, n int, v float64) ([]float64, error) {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = v
-		}
-		return out, nil
-	})
-	sum = mobula.Register1("e2e/sum", func(_ context.Context, xs []float64) (float64, error) {
-		var s float64
-		for _, x := range xs {
-			s += x
-		}
-		return s, nil
-	})
-	fails = mobula.Register1("e2e/fails", func(_ context.Context, msg string) (int, error) { return 0, errors.New(msg) })
-	boom  = mobula.Register0("e2e/boom", func(context.Context) (int, error) { panic("boom") })
-)
+var fails = mobula.Register1("e2e/fails", func(_ context.Context, msg string) (int, error) { return 0, errors.New(msg) })
 
 func fibonacci(ctx context.Context, n int) (int, error) {
 	if n < 2 {
@@ -57,15 +32,6 @@ var fib mobula.Func1[int, int]
 
 func init() { fib = mobula.Register1("e2e/fib", fibonacci) }
 
-type counter struct{ n int }
-
-func (c *counter) Inc(_ context.Context, by int) (int, error) { c.n += by; return c.n, nil }
-
-var (
-	counterType = mobula.RegisterActor1("e2e/counter", func(_ context.Context, start int) (*counter, error) { return &counter{start}, nil })
-	counterInc  = mobula.RegisterMethod1(counterType, "Inc", (*counter).Inc)
-)
-
 // modes runs a test embedded, and with worker processes.
 func modes(t *testing.T, f func(t *testing.T, ctx context.Context), opts ...mobula.StartOption) {
 	for _, m := range []struct {
@@ -83,14 +49,14 @@ func modes(t *testing.T, f func(t *testing.T, ctx context.Context), opts ...mobu
 
 func TestTasks(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context) {
-		x := add.Go(ctx, mobula.V(1.0), mobula.V(2.0))
-		if v, err := add.Go(ctx, x, mobula.V(3.0)).Get(ctx); err != nil || v != 6 {
+		x := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(2.0))
+		if v, err := harness.Add.Go(ctx, x, mobula.V(3.0)).Get(ctx); err != nil || v != 6 {
 			t.Fatalf("1+2+3 = %v, %v", v, err)
 		}
 		const n = 5000
 		refs := make([]mobula.Ref[float64], n)
 		for i := range refs {
-			refs[i] = add.Go(ctx, mobula.V(float64(i)), mobula.V(1.0))
+			refs[i] = harness.Add.Go(ctx, mobula.V(float64(i)), mobula.V(1.0))
 		}
 		got, err := mobula.GetAll(ctx, refs)
 		if err != nil {
@@ -107,8 +73,8 @@ func TestTasks(t *testing.T) {
 func TestLargeValues(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context) {
 		const n = 1 << 20
-		big := fill.Go(ctx, mobula.V(n), mobula.V(1.0))
-		if s, err := sum.Go(ctx, big).Get(ctx); err != nil || s != n {
+		big := harness.Fill.Go(ctx, mobula.V(n), mobula.V(1.0))
+		if s, err := harness.Sum.Go(ctx, big).Get(ctx); err != nil || s != n {
 			t.Fatalf("sum of a stored result: %v, %v", s, err)
 		}
 		xs := make([]float64, n)
@@ -117,7 +83,7 @@ func TestLargeValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s, err := sum.Go(ctx, ref).Get(ctx); err != nil || s != 5 {
+		if s, err := harness.Sum.Go(ctx, ref).Get(ctx); err != nil || s != 5 {
 			t.Fatalf("sum of a put: %v, %v", s, err)
 		}
 		v, err := big.View(ctx)
@@ -134,10 +100,10 @@ func TestMoreThanTheStoreHolds(t *testing.T) {
 		const n, each = 64, 1 << 20
 		refs := make([]mobula.Ref[[]float64], n)
 		for i := range refs {
-			refs[i] = fill.Go(ctx, mobula.V(each), mobula.V(float64(i)))
+			refs[i] = harness.Fill.Go(ctx, mobula.V(each), mobula.V(float64(i)))
 		}
 		for i, r := range refs {
-			if s, err := sum.Go(ctx, r).Get(ctx); err != nil || s != float64(i*each) {
+			if s, err := harness.Sum.Go(ctx, r).Get(ctx); err != nil || s != float64(i*each) {
 				t.Fatalf("object %d: sum %v, %v", i, s, err)
 			}
 		}
@@ -150,11 +116,11 @@ func TestErrorsKeepTheirNames(t *testing.T) {
 		if !errors.Is(err, mobula.ErrTaskFailed) {
 			t.Errorf("a failing task: %v", err)
 		}
-		_, err = boom.Go(ctx).Get(ctx)
+		_, err = harness.Boom.Go(ctx).Get(ctx)
 		if !errors.Is(err, mobula.ErrPanic) {
 			t.Errorf("a panicking task: %v", err)
 		}
-		if v, err := add.Go(ctx, mobula.V(1.0), mobula.V(1.0)).Get(ctx); err != nil || v != 2 {
+		if v, err := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(1.0)).Get(ctx); err != nil || v != 2 {
 			t.Errorf("after a panic: %v, %v", v, err)
 		}
 	})
@@ -170,13 +136,13 @@ func TestRecursionOnOneCPU(t *testing.T) {
 
 func TestActorsKeepOrder(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context) {
-		a, err := counterType.Spawn(ctx, mobula.V(0))
+		a, err := harness.CounterType.Spawn(ctx, mobula.V(0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		refs := make([]mobula.Ref[int], 1000)
 		for i := range refs {
-			refs[i] = counterInc.Go(ctx, a, mobula.V(1))
+			refs[i] = harness.CounterInc.Go(ctx, a, mobula.V(1))
 		}
 		got, err := mobula.GetAll(ctx, refs)
 		if err != nil {
@@ -192,14 +158,14 @@ func TestActorsKeepOrder(t *testing.T) {
 
 func TestNamedActors(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context) {
-		first, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits"))
+		first, err := harness.CounterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer runtime.KeepAlive(first) // it ends with its last handle
-		a, err := counterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits"))
+		a, err := harness.CounterType.Spawn(ctx, mobula.V(0), mobula.Named("prod", "hits"))
 		if err == nil {
-			_, err = counterInc.Go(ctx, a, mobula.V(1)).Get(ctx)
+			_, err = harness.CounterInc.Go(ctx, a, mobula.V(1)).Get(ctx)
 		}
 		if !errors.Is(err, mobula.ErrNameTaken) {
 			t.Errorf("a second actor of the name: %v", err)

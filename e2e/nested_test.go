@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/testkit"
 )
 
@@ -46,9 +47,9 @@ func sortParts(ctx context.Context, a []int64, cut int) ([]int64, error) {
 
 // Tasks that wait for tasks that wait for tasks, on fewer CPUs than wait.
 func TestNestedQuicksortOnTwoCPUs(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	c, err := mobula.Start(ctx, mobula.WithCPUs(2), mobula.WithProcesses(), mobula.WithDir(tempDir(t)), mobula.WithLogger(quiet()))
+	c, err := mobula.Start(ctx, mobula.WithCPUs(2), mobula.WithProcesses(), mobula.WithDir(harness.TempDir(t)), mobula.WithLogger(harness.Quiet()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestNestedQuicksortOnTwoCPUs(t *testing.T) {
 		}
 	}()
 	ctx = c.Context(ctx)
-	for _, seed := range testkit.Seeds(t, size(3, 200)) {
+	for _, seed := range testkit.Seeds(t, harness.Size(3, 200)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		a := make([]int64, 200_000)
 		for i := range a {

@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"mobula/e2e/harness"
 	"mobula/internal/state"
 )
 
 // builtCommand builds the command mobula.
 func builtCommand(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(tempDir(t), "mobula")
+	path := filepath.Join(harness.TempDir(t), "mobula")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", path, "../cmd/mobula")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -107,19 +108,19 @@ func asked[T any](t *testing.T, command, address string, args ...string) (out T)
 // Two nodes that see none of each other's files, and of which the second does not see the programs either, run a Go program and a Python program together, by the
 // commands of a user.
 func TestNodesNeedNotShareFiles(t *testing.T) {
-	if !inMounts(t) {
+	if !harness.InMounts(t) {
 		return
 	}
 	command := builtCommand(t)
-	base := tempDir(t)
+	base := harness.TempDir(t)
 	first, second := filepath.Join(base, "first"), filepath.Join(base, "second")
 	python, err := filepath.Abs("../python")
-	must(t, err)
+	harness.Must(t, err)
 	exe, hash := anotherExecutable(t, "alone")
 	program := copyOwnModules(t)
 	goProgram, goHash := anotherExecutable(t, "of Python's")
 	for _, dir := range []string{first, second} {
-		must(t, os.Mkdir(dir, 0o700))
+		harness.Must(t, os.Mkdir(dir, 0o700))
 	}
 	one, at := hidingNode(t, command, first, 1, []string{second})
 	token := asked[state.MadeToken](t, command, one, "token", "create").Token

@@ -11,6 +11,7 @@ import (
 
 	"mobula"
 	"mobula/actors"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -52,8 +53,8 @@ func zones(i int, cfg *node.Config) {
 
 // Each option of a task has it run where it says, though the driver's node has room.
 func TestOptionsChooseTheNode(t *testing.T) {
-	nodes := startNodesWith(t, zones, 4, 4, 4)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodesWith(t, zones, 4, 4, 4)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	meet(ctx, t, nodes)
 	for name, c := range map[string]struct {
 		opts []mobula.TaskOption
@@ -77,8 +78,8 @@ func TestOptionsChooseTheNode(t *testing.T) {
 
 // Tasks that are to be spread run on every node, though the driver's node has room for all of them.
 func TestSpreadTasksRunOnEveryNode(t *testing.T) {
-	nodes := startNodes(t, 6, 6, 6)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 6, 6, 6)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	meet(ctx, t, nodes)
 	var refs []mobula.Ref[string]
 	for range 6 {
@@ -96,8 +97,8 @@ func TestSpreadTasksRunOnEveryNode(t *testing.T) {
 
 // What no node can run fails, with an error that names the shape and what the nodes lack.
 func TestWhatNoNodeCanRunIsNamed(t *testing.T) {
-	nodes := startNodesWith(t, zones, 1, 2)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodesWith(t, zones, 1, 2)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	for want, opts := range map[string][]mobula.TaskOption{
 		"CPU 64: no node can run it: of 2 nodes 2 with too little CPU, at most 2":          {mobula.Resources{CPU: 64}},
 		"on nodes where zone in (z): no node can run it: of 2 nodes 2 without the labels":  {mobula.Labels{"zone": "in(z)"}},
@@ -114,8 +115,8 @@ func TestWhatNoNodeCanRunIsNamed(t *testing.T) {
 // A task runs where its argument is, not where it would have to be moved to. Tasks that ask for different amounts share no leases: one that idles elsewhere would
 // be used. The nodes have room for leases that idle.
 func TestATaskRunsWhereItsArgumentIs(t *testing.T) {
-	nodes := startNodes(t, 16, 16, 16)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 16, 16, 16)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	meet(ctx, t, nodes)
 	for id, cpu := range map[string]float64{"3": 1, "2": 0.5} {
 		big := makeBytes.Go(ctx, mobula.V(16<<20), mobula.OnNode(id))
@@ -129,8 +130,8 @@ func TestATaskRunsWhereItsArgumentIs(t *testing.T) {
 
 // Tasks share leases: a thousand of them on three nodes of two CPUs need few.
 func TestManyTasksNeedFewLeases(t *testing.T) {
-	nodes := startNodes(t, 2, 2, 2)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 2, 2, 2)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	meet(ctx, t, nodes)
 	var refs []mobula.Ref[string]
 	for range 1000 {
@@ -156,12 +157,12 @@ func TestManyTasksNeedFewLeases(t *testing.T) {
 // What chooses nodes panics again and again while tasks run on both, and nothing of that is seen.
 func TestTheChoiceOfNodesIsRebuilt(t *testing.T) {
 	faults := &actors.Faults{}
-	nodes := startNodesWith(t, func(i int, cfg *node.Config) {
+	nodes := harness.StartNodesWith(t, func(i int, cfg *node.Config) {
 		if i == 0 {
 			cfg.Faults = faults
 		}
 	}, 1, 1)
-	ctx, _ := connectTo(t, nodes[0])
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	for round := range 3 {
 		var refs []mobula.Ref[string]
 		for range 8 {

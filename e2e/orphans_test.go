@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/pidfd"
 )
 
@@ -42,7 +43,7 @@ var (
 		}
 		return pids, err
 	})
-	pyFamily = mobula.PythonFunc1[string, []int](helpers, "family")
+	pyFamily = mobula.PythonFunc1[string, []int](harness.PythonHelpers, "family")
 )
 
 // families has a task of each language leave processes; it gives their numbers after their worker's.
@@ -81,28 +82,28 @@ func wantGone(t *testing.T, what string, pids []int) {
 
 // What a task has started ends with the task's worker, with its job, and with its node, however these end.
 func TestWhatTasksStartGoesWithThem(t *testing.T) {
-	opts := python(t)
-	for name, end := range map[string]func(t *testing.T, ctx context.Context, p *nodeProcess, c *mobula.Cluster, all map[string][]int){
-		"node killed": func(t *testing.T, _ context.Context, p *nodeProcess, _ *mobula.Cluster, _ map[string][]int) {
-			p.kill(t)
+	opts := harness.Python(t)
+	for name, end := range map[string]func(t *testing.T, ctx context.Context, p *harness.NodeProcess, c *mobula.Cluster, all map[string][]int){
+		"node killed": func(t *testing.T, _ context.Context, p *harness.NodeProcess, _ *mobula.Cluster, _ map[string][]int) {
+			p.Kill(t)
 		},
-		"node stopped": func(t *testing.T, _ context.Context, p *nodeProcess, _ *mobula.Cluster, _ map[string][]int) {
-			p.stop(t)
+		"node stopped": func(t *testing.T, _ context.Context, p *harness.NodeProcess, _ *mobula.Cluster, _ map[string][]int) {
+			p.Stop(t)
 		},
-		"job over": func(t *testing.T, ctx context.Context, _ *nodeProcess, c *mobula.Cluster, _ map[string][]int) {
-			must(t, c.Close(context.WithoutCancel(ctx)))
+		"job over": func(t *testing.T, ctx context.Context, _ *harness.NodeProcess, c *mobula.Cluster, _ map[string][]int) {
+			harness.Must(t, c.Close(context.WithoutCancel(ctx)))
 		},
-		"workers killed": func(t *testing.T, _ context.Context, _ *nodeProcess, _ *mobula.Cluster, all map[string][]int) {
+		"workers killed": func(t *testing.T, _ context.Context, _ *harness.NodeProcess, _ *mobula.Cluster, all map[string][]int) {
 			for _, pids := range all {
-				must(t, unix.Kill(pids[0], unix.SIGKILL))
+				harness.Must(t, unix.Kill(pids[0], unix.SIGKILL))
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
-			p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)})
-			c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()), mobula.ConnectPython(opts...))
+			p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t)})
+			c, err := mobula.Connect(ctx, p.Address, mobula.ConnectLogger(harness.Quiet()), mobula.ConnectPython(opts...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,23 +119,23 @@ func TestWhatTasksStartGoesWithThem(t *testing.T) {
 
 // Node and guard killed together, the node's next start ends what tasks had started; what the next life's tasks start lives on.
 func TestTheNextStartEndsWhatAKilledGuardCouldNot(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	_, of := connect(t, ctx, p)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	_, of := harness.Connect(t, ctx, p)
 	first, err := family.Go(of, mobula.V(leaves)).Get(of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard := guardOf(t, p.cmd.Process.Pid)
-	must(t, unix.Kill(guard, unix.SIGSTOP)) // else it is killed first and another one comes
-	p.kill(t)
-	must(t, unix.Kill(guard, unix.SIGKILL))
+	guard := guardOf(t, p.Cmd.Process.Pid)
+	harness.Must(t, unix.Kill(guard, unix.SIGSTOP)) // else it is killed first and another one comes
+	p.Kill(t)
+	harness.Must(t, unix.Kill(guard, unix.SIGKILL))
 	if pidfd.Gone(first[4]) {
 		t.Fatal("nothing is left to be swept")
 	}
-	_, of = connect(t, ctx, mustLaunch(t, cfg))
+	_, of = harness.Connect(t, ctx, harness.MustLaunch(t, cfg))
 	wantGone(t, "of the life before", first[2:])
 	pids, err := family.Go(of, mobula.V(leaves)).Get(of)
 	if err != nil {
@@ -151,7 +152,7 @@ func TestTheNextStartEndsWhatAKilledGuardCouldNot(t *testing.T) {
 func guardOf(t *testing.T, node int) int {
 	t.Helper()
 	lists, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(node), "task/*/children"))
-	must(t, err)
+	harness.Must(t, err)
 	for _, list := range lists {
 		b, err := os.ReadFile(list)
 		if err != nil {
@@ -160,7 +161,7 @@ func guardOf(t *testing.T, node int) int {
 		for pid := range strings.FieldsSeq(string(b)) {
 			if name, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline")); strings.HasPrefix(string(name), "mobula-guard") {
 				n, err := strconv.Atoi(pid)
-				must(t, err)
+				harness.Must(t, err)
 				return n
 			}
 		}

@@ -7,20 +7,22 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mobula/e2e/harness"
 )
 
 // The first program of the README is built and run in a folder of its own, by the README's own commands: by a workspace, and by a go.mod alone.
 func TestAProgramOfAnotherFolder(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
-	must(t, err)
+	harness.Must(t, err)
 	program := fencedBlocks(t, string(readme), "go", "package main\n")[0]
 	workspace := fencedBlocks(t, string(readme), "sh", "go work init . ../mobula")[0]
 	replace := fencedBlocks(t, string(readme), "sh", "-replace mobula=../mobula")[0]
 
 	hello := t.TempDir()
 	root, err := filepath.Abs("..")
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(hello, "main.go"), []byte(program), 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(hello, "main.go"), []byte(program), 0o600))
 	sh := func(commands string) string {
 		t.Helper()
 		commands = strings.ReplaceAll(commands, "../mobula", root) // what was built there before is not built again
@@ -40,10 +42,10 @@ func TestAProgramOfAnotherFolder(t *testing.T) {
 	if got := sh(workspace); got != want {
 		t.Errorf("by a workspace it says %q, not %q", got, want)
 	}
-	must(t, os.Remove(filepath.Join(hello, "go.work")))
+	harness.Must(t, os.Remove(filepath.Join(hello, "go.work")))
 	sums, err := os.ReadFile(filepath.Join("..", "go.sum")) // what the checksum database would say, of which a test should not need to ask
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(hello, "go.sum"), sums, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(filepath.Join(hello, "go.sum"), sums, 0o600))
 	if got := sh(replace + "go run .\n"); got != want {
 		t.Errorf("by its go.mod alone it says %q, not %q", got, want)
 	}

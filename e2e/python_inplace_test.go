@@ -19,11 +19,12 @@ import (
 
 	"mobula"
 	_ "mobula/arrowipc"
+	"mobula/e2e/harness"
 )
 
 var (
-	pyWhere = mobula.PythonFunc1[[]float64, string](helpers, "where")
-	pyRows  = mobula.PythonFunc1[arrow.RecordBatch, arrow.RecordBatch](helpers, "rows")
+	pyWhere = mobula.PythonFunc1[[]float64, string](harness.PythonHelpers, "where")
+	pyRows  = mobula.PythonFunc1[arrow.RecordBatch, arrow.RecordBatch](harness.PythonHelpers, "rows")
 	goWhere = mobula.Register1("e2e/where-array", func(_ context.Context, xs []float64) (string, error) {
 		return mappedAt(unsafe.Pointer(unsafe.SliceData(xs)))
 	})

@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/mobulatest"
 )
-
-// What Python's half of these tests has: python/tests/helpers_of_go.py.
-const helpers = "helpers_of_go"
 
 type row struct {
 	Name string
@@ -30,25 +28,25 @@ type row struct {
 type tally struct{}
 
 var (
-	pyShout  = mobula.PythonFunc1[string, string](helpers, "shout")
-	pyMean   = mobula.PythonFunc1[[]float64, float64](helpers, "mean") // that is @mobula.remote
-	pyGrid   = mobula.PythonFunc2[int, int, []float64](helpers, "grid")
-	pyGrid3  = mobula.PythonFunc2[int, int, [][3]float64](helpers, "grid")
-	pyKind   = mobula.PythonFunc1[any, string](helpers, "kind")
-	pySame   = mobula.PythonFunc1[any, any](helpers, "same")
-	pyRow    = mobula.PythonFunc1[row, row](helpers, "same")
-	pyRefs   = mobula.PythonFunc1[[]mobula.Ref[float64], []mobula.Ref[float64]](helpers, "same")
-	pyFail   = mobula.PythonFunc1[string, int](helpers, "fail")
-	pyOdd    = mobula.PythonFunc0[any](helpers, "odd")
-	pyDivmod = mobula.PythonFunc2x2[int, int, int, int](helpers, "divmod_")
-	pyCount  = mobula.PythonStream1[int, int](helpers, "count")
-	pyList   = mobula.PythonFuncN1[int, int](helpers, "list")
-	pyAdd    = mobula.PythonFunc2[float64, float64, float64](helpers, "add_by_go")
-	pyKilled = mobula.PythonFunc1[string, string](helpers, "killed")
-	pyNumber = mobula.PythonFunc1[string, float64](helpers, "shout") // it gives a text
+	pyShout  = mobula.PythonFunc1[string, string](harness.PythonHelpers, "shout")
+	pyMean   = mobula.PythonFunc1[[]float64, float64](harness.PythonHelpers, "mean") // that is @mobula.remote
+	pyGrid   = mobula.PythonFunc2[int, int, []float64](harness.PythonHelpers, "grid")
+	pyGrid3  = mobula.PythonFunc2[int, int, [][3]float64](harness.PythonHelpers, "grid")
+	pyKind   = mobula.PythonFunc1[any, string](harness.PythonHelpers, "kind")
+	pySame   = mobula.PythonFunc1[any, any](harness.PythonHelpers, "same")
+	pyRow    = mobula.PythonFunc1[row, row](harness.PythonHelpers, "same")
+	pyRefs   = mobula.PythonFunc1[[]mobula.Ref[float64], []mobula.Ref[float64]](harness.PythonHelpers, "same")
+	pyFail   = mobula.PythonFunc1[string, int](harness.PythonHelpers, "fail")
+	pyOdd    = mobula.PythonFunc0[any](harness.PythonHelpers, "odd")
+	pyDivmod = mobula.PythonFunc2x2[int, int, int, int](harness.PythonHelpers, "divmod_")
+	pyCount  = mobula.PythonStream1[int, int](harness.PythonHelpers, "count")
+	pyList   = mobula.PythonFuncN1[int, int](harness.PythonHelpers, "list")
+	pyAdd    = mobula.PythonFunc2[float64, float64, float64](harness.PythonHelpers, "add_by_go")
+	pyKilled = mobula.PythonFunc1[string, string](harness.PythonHelpers, "killed")
+	pyNumber = mobula.PythonFunc1[string, float64](harness.PythonHelpers, "shout") // it gives a text
 	pyLen    = mobula.PythonFunc1[[]int, int]("builtins", "len")
 
-	tallies    = mobula.PythonActor1[int, tally](helpers, "Tally")
+	tallies    = mobula.PythonActor1[int, tally](harness.PythonHelpers, "Tally")
 	tallyAdd   = mobula.PythonMethod1[tally, int, int](tallies, "add")
 	tallyPID   = mobula.PythonMethod0[tally, int](tallies, "pid")
 	tallyItems = mobula.PythonStreamMethod0[tally, int](tallies, "items")
@@ -64,39 +62,28 @@ var (
 	})
 )
 
-// python gives the options of Python workers that know the package and the helpers of this source.
-func python(t *testing.T) []mobula.PythonOption {
-	t.Helper()
-	root, err := filepath.Abs("../python")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := mobulatest.Python(t, "cbor2", "cloudpickle", "numpy", "pyarrow")
-	return []mobula.PythonOption{mobula.PythonInterpreter(path), mobula.PythonPath(root, filepath.Join(root, "tests"))}
-}
-
 // withPython runs a test on a node embedded, on one with worker processes, and as the driver of a node process.
 func withPython(t *testing.T, f func(t *testing.T, ctx context.Context)) {
-	opts := python(t)
+	opts := harness.Python(t)
 	for mode, more := range map[string][]mobula.StartOption{"embedded": nil, "process": {mobula.WithProcesses()}} {
 		t.Run(mode, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
-			c := mobulatest.Start(t, append(more, mobula.WithCPUs(2), mobula.WithLogger(quiet()), mobula.WithPython(opts...))...)
+			c := mobulatest.Start(t, append(more, mobula.WithCPUs(2), mobula.WithLogger(harness.Quiet()), mobula.WithPython(opts...))...)
 			f(t, c.Context(ctx))
 		})
 	}
 	t.Run("connected", func(t *testing.T) {
-		ctx, cancel := limit(t)
+		ctx, cancel := harness.Limit(t)
 		defer cancel()
-		_, ctx = connectPython(t, ctx, mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: tempDir(t)}), opts)
+		_, ctx = connectPython(t, ctx, harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: harness.TempDir(t)}), opts)
 		f(t, ctx)
 	})
 }
 
-func connectPython(t *testing.T, ctx context.Context, p *nodeProcess, opts []mobula.PythonOption) (*mobula.Cluster, context.Context) {
+func connectPython(t *testing.T, ctx context.Context, p *harness.NodeProcess, opts []mobula.PythonOption) (*mobula.Cluster, context.Context) {
 	t.Helper()
-	c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()), mobula.ConnectPython(opts...))
+	c, err := mobula.Connect(ctx, p.Address, mobula.ConnectLogger(harness.Quiet()), mobula.ConnectPython(opts...))
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}
@@ -139,8 +126,8 @@ func TestGoCallsPython(t *testing.T) {
 			t.Errorf("the stream has %v", items)
 		}
 		// References of either language are arguments of the other.
-		want(t, ctx, add.Go(ctx, pyMean.Go(ctx, fill.Go(ctx, mobula.V(20_000), mobula.V(2.0))), mobula.V(1.0)), 3)
-		want(t, ctx, sum.Go(ctx, pyGrid.Go(ctx, mobula.V(100), mobula.V(1000))), 99_999*100_000/2)
+		want(t, ctx, harness.Add.Go(ctx, pyMean.Go(ctx, harness.Fill.Go(ctx, mobula.V(20_000), mobula.V(2.0))), mobula.V(1.0)), 3)
+		want(t, ctx, harness.Sum.Go(ctx, pyGrid.Go(ctx, mobula.V(100), mobula.V(1000))), 99_999*100_000/2)
 		want(t, ctx, pyGrid3.Go(ctx, mobula.V(2), mobula.V(3)), [][3]float64{{0, 1, 2}, {3, 4, 5}})
 		one, err := mobula.Put(ctx, 1.5)
 		if err != nil {
@@ -157,9 +144,9 @@ func TestGoCallsPython(t *testing.T) {
 }
 
 func TestValuesMeanTheSameInPython(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	ctx = mobulatest.Start(t, mobula.WithPython(python(t)...)).Context(ctx)
+	ctx = mobulatest.Start(t, mobula.WithPython(harness.Python(t)...)).Context(ctx)
 	for _, c := range []struct {
 		v      any
 		python string // type and repr
@@ -177,9 +164,9 @@ func TestValuesMeanTheSameInPython(t *testing.T) {
 }
 
 func TestExceptionsOfPython(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	ctx = mobulatest.Start(t, mobula.WithCPUs(2), mobula.WithPython(python(t)...)).Context(ctx)
+	ctx = mobulatest.Start(t, mobula.WithCPUs(2), mobula.WithPython(harness.Python(t)...)).Context(ctx)
 	_, err := pyFail.Go(ctx, mobula.V("unicode")).Get(ctx)
 	var py *mobula.PythonError
 	if !errors.As(err, &py) || py.Classes[0] != "UnicodeDecodeError" || !py.IsA("ValueError") || py.IsA("KeyError") ||
@@ -200,12 +187,12 @@ func TestExceptionsOfPython(t *testing.T) {
 		is   error
 		says []string
 	}{
-		"no such function": {failed(ctx, mobula.PythonFunc0[int](helpers, "nothing").Go(ctx)), mobula.ErrUnknownFunction, []string{"helpers_of_go.nothing", "no 'nothing'", "shout"}},
+		"no such function": {failed(ctx, mobula.PythonFunc0[int](harness.PythonHelpers, "nothing").Go(ctx)), mobula.ErrUnknownFunction, []string{"helpers_of_go.nothing", "no 'nothing'", "shout"}},
 		"no such module":   {failed(ctx, mobula.PythonFunc0[int]("no.such", "f").Go(ctx)), mobula.ErrUnknownFunction, []string{"no module 'no'"}},
-		"no function":      {failed(ctx, mobula.PythonFunc0[int](helpers, "np.pi").Go(ctx)), mobula.ErrUnknownFunction, []string{"is a float"}},
+		"no function":      {failed(ctx, mobula.PythonFunc0[int](harness.PythonHelpers, "np.pi").Go(ctx)), mobula.ErrUnknownFunction, []string{"is a float"}},
 		"result":           {failed(ctx, pyOdd.Go(ctx)), mobula.ErrNotEncodable, []string{"py:helpers_of_go.odd: result 0", "helpers_of_go.Odd"}},
 		"result's type":    {failed(ctx, pyNumber.Go(ctx, mobula.V("a"))), mobula.ErrNotDecodable, []string{"value is string, want float64"}},
-		"arguments":        {failed(ctx, mobula.PythonFunc0[int](helpers, "same").Go(ctx)), mobula.ErrPython, []string{"missing 1 required positional argument"}},
+		"arguments":        {failed(ctx, mobula.PythonFunc0[int](harness.PythonHelpers, "same").Go(ctx)), mobula.ErrPython, []string{"missing 1 required positional argument"}},
 		"too few results":  {failed(ctx, pyList.Go(ctx, 2, mobula.V(1))[0]), mobula.ErrUnknownFunction, []string{"list"}},
 	} {
 		if !errors.Is(c.err, c.is) {
@@ -221,7 +208,7 @@ func TestExceptionsOfPython(t *testing.T) {
 }
 
 func pyFailed(ctx context.Context) mobula.Ref[string] {
-	return mobula.PythonFunc1[string, string](helpers, "fail").Go(ctx, mobula.V("x"))
+	return mobula.PythonFunc1[string, string](harness.PythonHelpers, "fail").Go(ctx, mobula.V("x"))
 }
 
 func failed[T any](ctx context.Context, ref mobula.Ref[T]) error {
@@ -231,13 +218,13 @@ func failed[T any](ctx context.Context, ref mobula.Ref[T]) error {
 
 // Without WithPython a Python function's call says what is missing, and everything else works.
 func TestAJobWithoutPython(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	ctx = mobulatest.Start(t).Context(ctx)
 	if err := failed(ctx, pyShout.Go(ctx, mobula.V("x"))); !errors.Is(err, mobula.ErrUnknownFunction) || !strings.Contains(err.Error(), "WithPython") {
 		t.Error(err)
 	}
-	want(t, ctx, add.Go(ctx, mobula.V(1.0), mobula.V(2.0)), 3)
+	want(t, ctx, harness.Add.Go(ctx, mobula.V(1.0), mobula.V(2.0)), 3)
 	if _, err := mobula.Start(ctx, mobula.WithPython(mobula.PythonInterpreter("/nowhere/python3"))); !errors.Is(err, mobula.ErrRuntimeSetup) || !strings.Contains(err.Error(), "/nowhere/python3") {
 		t.Errorf("an interpreter that there is not: %v", err)
 	}
@@ -246,10 +233,10 @@ func TestAJobWithoutPython(t *testing.T) {
 // A worker of Python is killed in the middle of a call of Go's: it is made again, as often as it may.
 func TestKillAPythonWorker(t *testing.T) {
 	withPython(t, func(t *testing.T, ctx context.Context) {
-		dir := tempDir(t)
+		dir := harness.TempDir(t)
 		kill := func(path string) {
 			t.Helper()
-			eventually(t, ctx, "the task begins", func() bool { _, err := os.Stat(path); return err == nil })
+			harness.Eventually(t, ctx, "the task begins", func() bool { _, err := os.Stat(path); return err == nil })
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -325,18 +312,18 @@ func TestActorsOfPython(t *testing.T) {
 
 // The node of a Go driver is killed while a task of Python runs, and comes back: it knows what Python workers run.
 func TestNodeWithPythonIsKilled(t *testing.T) {
-	opts := python(t)
-	ctx, cancel := limit(t)
+	opts := harness.Python(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
 	_, ctx = connectPython(t, ctx, p, opts)
-	path := filepath.Join(tempDir(t), "began")
+	path := filepath.Join(harness.TempDir(t), "began")
 	ref := pyKilled.Go(ctx, mobula.V(path))
-	eventually(t, ctx, "the task begins", func() bool { _, err := os.Stat(path); return err == nil })
-	p.kill(t)
+	harness.Eventually(t, ctx, "the task begins", func() bool { _, err := os.Stat(path); return err == nil })
+	p.Kill(t)
 	began := time.Now()
-	mustLaunch(t, cfg)
+	harness.MustLaunch(t, cfg)
 	want(t, ctx, ref, "again")
 	want(t, ctx, pyShout.Go(ctx, mobula.V("on")), "ON")
 	t.Logf("back after %v", time.Since(began))

@@ -16,6 +16,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/mobulatest"
 	"mobula/telemetry/collector"
 	_ "mobula/telemetry/otlp"
@@ -58,7 +59,7 @@ func collecting(t *testing.T) *collector.Collector {
 func drive(t *testing.T, ctx context.Context, what string, more ...string) string {
 	t.Helper()
 	path := mobulatest.Python(t, append([]string{"cbor2", "cloudpickle"}, more...)...)
-	p := mustLaunch(t, nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: tempDir(t)})
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 64 << 20, StoreDir: harness.TempDir(t)})
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func drive(t *testing.T, ctx context.Context, what string, more ...string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, path, filepath.Join(root, "tests", traces+".py"), what, p.address, exe)
+	cmd := exec.CommandContext(ctx, path, filepath.Join(root, "tests", traces+".py"), what, p.Address, exe)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+root)
 	var errs strings.Builder
 	cmd.Stderr = &errs
@@ -75,7 +76,7 @@ func drive(t *testing.T, ctx context.Context, what string, more ...string) strin
 	if err != nil {
 		t.Fatalf("the driver: %v\n%s", err, errs.String())
 	}
-	p.stop(t) // its last spans are exported
+	p.Stop(t) // its last spans are exported
 	return strings.TrimSpace(string(out))
 }
 
@@ -169,7 +170,7 @@ func TestTracesOfPythonAndGoAreOneTree(t *testing.T) {
 		"streams": {`"6"`, []string{"outer > items", "outer > Teller", "outer > Teller.told > upper"}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
 			col := collecting(t)
 			if got := drive(t, ctx, what, "opentelemetry.trace"); got != want.gives {
@@ -184,7 +185,7 @@ func TestTracesOfPythonAndGoAreOneTree(t *testing.T) {
 // A driver in Python -> task -> Go task -> Python actor -> user's span, and a graph of Dask's, in one trace: nothing is missing, and
 // the phases of each task sum to its time, and the driver's calls to the driver's.
 func TestOneTraceOfAProgramInPython(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	col := collecting(t)
 	if got := drive(t, ctx, "everything", "dask", "opentelemetry.trace"); got != `["HELLO", 1225]` {
@@ -230,7 +231,7 @@ func TestOneTraceOfAProgramInPython(t *testing.T) {
 func TestWorkGoesOnWithoutItsCollector(t *testing.T) {
 	for name, there := range map[string]bool{"away": false, "silent": true} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
 			collecting(t)
 			l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -252,7 +253,7 @@ func TestWorkGoesOnWithoutItsCollector(t *testing.T) {
 
 // The spans of a worker that is killed are not lost with it, and lives after the first are marked.
 func TestTracesOfWorkersThatDie(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	col := collecting(t)
 	if got := drive(t, ctx, "ends"); got != `"restarted"` {
@@ -276,7 +277,7 @@ func TestTracesOfWorkersThatDie(t *testing.T) {
 
 // Each task of a graph that Dask ships is in the trace, below the graph's run, with links to the tasks whose results it takes.
 func TestTracesOfADaskGraphAreOneTree(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	col := collecting(t)
 	if got := drive(t, ctx, "graph", "dask"); got != "1225" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -32,7 +33,7 @@ var (
 // A task that writes to an argument, which others read too, fails with an error that says so; its process, the user's own where the node is
 // embedded, goes on, and the value stays what it was.
 func TestAWriteToWhatIsReadOnlyIsNamed(t *testing.T) {
-	bothModes(t, node.Config{CPUs: 2, StoreBytes: 64 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
+	harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 64 << 20}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 		ref, err := mobula.Put(ctx, make([]float64, 1<<18))
 		if err != nil {
 			t.Fatal(err)

@@ -3,12 +3,14 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // scribe writes down which of its calls ran.
@@ -55,12 +57,12 @@ func linesOf(t *testing.T, file string) map[int]int {
 // A driver has the results of calls and tasks and has let go of them when its node is killed. It submits them once more when the node is back, and
 // none runs a second time.
 func TestWhatWasHadBeforeAKillDoesNotRunAgain(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	_, ctx = connect(t, ctx, p)
-	file := filepath.Join(tempDir(t), "ran")
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 * harness.MiB, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	_, ctx = harness.Connect(t, ctx, p)
+	file := filepath.Join(harness.TempDir(t), "ran")
 	a, err := scribeType.Spawn(ctx, mobula.V(file))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +78,7 @@ func TestWhatWasHadBeforeAKillDoesNotRunAgain(t *testing.T) {
 				had[n] = true
 				return
 			}
-			if !isErr(err, mobula.ErrActorUnavailable) || ctx.Err() != nil {
+			if !errors.Is(err, mobula.ErrActorUnavailable) || ctx.Err() != nil {
 				t.Fatalf("number %d: %v", next, err)
 			}
 		}
@@ -85,12 +87,12 @@ func TestWhatWasHadBeforeAKillDoesNotRunAgain(t *testing.T) {
 		run(func(n int) mobula.Ref[int] { return scribeNote.Go(ctx, a, mobula.V(n)) })
 		run(func(n int) mobula.Ref[int] { return noteDown.Go(ctx, mobula.V(file), mobula.V(n)) })
 	}
-	for range size(3, 20) {
+	for range harness.Size(3, 20) {
 		for range 50 {
 			both()
 		}
-		p.kill(t)
-		p = mustLaunch(t, cfg)
+		p.Kill(t)
+		p = harness.MustLaunch(t, cfg)
 		both() // behind all that was submitted again
 	}
 	ran := linesOf(t, file)

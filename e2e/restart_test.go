@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // ticker is an actor of which it does not matter that it forgets.
@@ -33,7 +34,7 @@ func (k *ticker) Wait(ctx context.Context, ms int) (int, error) {
 }
 
 func init() {
-	driverBodies["ticker"] = func(ctx context.Context) error {
+	harness.DriverBodies["ticker"] = func(ctx context.Context) error {
 		a, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker"), mobula.Detached(), mobula.MaxRestarts(-1))
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func init() {
 		_, err = tickerPing.Go(ctx, a).Get(ctx)
 		return err
 	}
-	driverBodies["ticker-once"] = func(ctx context.Context) error {
+	harness.DriverBodies["ticker-once"] = func(ctx context.Context) error {
 		a, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker"), mobula.Detached())
 		if err != nil {
 			return err
@@ -59,7 +60,7 @@ func goesOn(t *testing.T, ctx context.Context, a mobula.ActorRef[ticker]) int {
 		if err == nil {
 			return n
 		}
-		if !isErr(err, mobula.ErrActorUnavailable) || ctx.Err() != nil {
+		if !errors.Is(err, mobula.ErrActorUnavailable) || ctx.Err() != nil {
 			t.Fatalf("a call: %v", err)
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -71,20 +72,20 @@ func goesOn(t *testing.T, ctx context.Context, a mobula.ActorRef[ticker]) int {
 func TestCallerOfAnotherJobsActorOutlivesTheNode(t *testing.T) {
 	for _, older := range []bool{false, true} {
 		for _, left := range []bool{false, true} {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
-			cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
-			p := mustLaunch(t, cfg)
-			join := func() { _, ctx = connect(t, ctx, p) }
+			cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 * harness.MiB, StoreDir: harness.TempDir(t)}
+			p := harness.MustLaunch(t, cfg)
+			join := func() { _, ctx = harness.Connect(t, ctx, p) }
 			if older {
 				join()
 			}
-			d := launchDriver(t, p.address, "ticker")
+			d := harness.LaunchDriver(t, p.Address, "ticker")
 			if !older {
 				join()
 			}
 			if left {
-				d.stop(t)
+				d.Stop(t)
 			}
 			a, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
 			if err != nil {
@@ -93,20 +94,20 @@ func TestCallerOfAnotherJobsActorOutlivesTheNode(t *testing.T) {
 			goesOn(t, ctx, a)
 			for range 2 {
 				slow := tickerWait.Go(ctx, a, mobula.V(60_000)) // it must not run twice, and is not to hang
-				eventually(t, ctx, "the call runs", func() bool { return len(workersOf(p.address)) > 0 })
-				p.kill(t)
-				p = mustLaunch(t, cfg)
+				harness.Eventually(t, ctx, "the call runs", func() bool { return len(harness.WorkersOf(p.Address)) > 0 })
+				p.Kill(t)
+				p = harness.MustLaunch(t, cfg)
 				if n := goesOn(t, ctx, a); n < 1 {
 					t.Errorf("it counts %d", n)
 				}
-				if _, err := slow.Get(ctx); !isErr(err, mobula.ErrActorUnavailable) {
+				if _, err := slow.Get(ctx); !errors.Is(err, mobula.ErrActorUnavailable) {
 					t.Errorf("the call that was under way: %v", err)
 				}
 			}
 			if older || left {
 				continue
 			}
-			d.stop(t)
+			d.Stop(t)
 		}
 	}
 }
@@ -115,19 +116,19 @@ func TestCallerOfAnotherJobsActorOutlivesTheNode(t *testing.T) {
 func TestDetachedActorOutlivesAStoppedNode(t *testing.T) {
 	for _, body := range []string{"ticker", "ticker-once"} {
 		for _, left := range []bool{true, false} {
-			ctx, cancel := limit(t)
+			ctx, cancel := harness.Limit(t)
 			defer cancel()
-			cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
-			p := mustLaunch(t, cfg)
-			d := launchDriver(t, p.address, body)
+			cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 * harness.MiB, StoreDir: harness.TempDir(t)}
+			p := harness.MustLaunch(t, cfg)
+			d := harness.LaunchDriver(t, p.Address, body)
 			if left {
-				d.stop(t)
+				d.Stop(t)
 			}
 			for range 2 {
-				p.stop(t)
+				p.Stop(t)
 				began := time.Now()
-				p = mustLaunch(t, cfg)
-				c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()))
+				p = harness.MustLaunch(t, cfg)
+				c, err := mobula.Connect(ctx, p.Address, mobula.ConnectLogger(harness.Quiet()))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +141,7 @@ func TestDetachedActorOutlivesAStoppedNode(t *testing.T) {
 				if took := time.Since(began); took > 20*time.Second {
 					t.Errorf("it took %v", took)
 				}
-				if _, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker")); !isErr(err, mobula.ErrNameTaken) {
+				if _, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker")); !errors.Is(err, mobula.ErrNameTaken) {
 					t.Errorf("a second one of its name: %v", err)
 				}
 				b, err := tickerType.Spawn(ctx, mobula.Named("e2e", "ticker"), mobula.GetIfExists())
@@ -161,7 +162,7 @@ func TestDetachedActorOutlivesAStoppedNode(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			_, ctx = connect(t, ctx, p)
+			_, ctx = harness.Connect(t, ctx, p)
 			a, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
 			if err != nil {
 				t.Fatal(err)
@@ -171,9 +172,7 @@ func TestDetachedActorOutlivesAStoppedNode(t *testing.T) {
 			}
 			nameFree(t, ctx)
 			if !left {
-				d.over = true
-				_ = d.stdin.Close()
-				_ = d.cmd.Wait() // its node was stopped under it
+				d.Leave() // its node was stopped under it
 			}
 		}
 	}
@@ -181,20 +180,20 @@ func TestDetachedActorOutlivesAStoppedNode(t *testing.T) {
 
 func nameFree(t *testing.T, ctx context.Context) {
 	t.Helper()
-	eventually(t, ctx, "the name is free", func() bool {
+	harness.Eventually(t, ctx, "the name is free", func() bool {
 		_, err := mobula.GetActor[ticker](ctx, "e2e", "ticker")
-		return isErr(err, mobula.ErrNotFound)
+		return errors.Is(err, mobula.ErrNotFound)
 	})
 }
 
 // An actor that dies as the node is killed does not keep its name, whichever of the two was written down first.
 func TestNameOfADeadActorIsFreeAfterAKill(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 16 * mib, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	for i := range size(6, 60) {
-		c, err := mobula.Connect(ctx, p.address, mobula.ConnectLogger(quiet()))
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 * harness.MiB, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	for i := range harness.Size(6, 60) {
+		c, err := mobula.Connect(ctx, p.Address, mobula.ConnectLogger(harness.Quiet()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,8 +217,8 @@ func TestNameOfADeadActorIsFreeAfterAKill(t *testing.T) {
 		for end := time.Now().Add(5 * time.Second); !dead.Load() && time.Now().Before(end); {
 			time.Sleep(20 * time.Microsecond)
 		}
-		p.kill(t)
-		p = mustLaunch(t, cfg)
+		p.Kill(t)
+		p = harness.MustLaunch(t, cfg)
 		nameFree(t, cctx)
 		if err := c.Close(cctx); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 
 // Whichever node is asked, it tells why a task waits, by the schedulers of all nodes, and ends tasks and actors of any job.
 func TestAnyNodeExplainsAndEndsTheWorkOfAll(t *testing.T) {
-	nodes := startNodes(t, 1, 1, 1)
-	ctx, c := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 1, 1, 1)
+	ctx, c := harness.ConnectTo(t, nodes[0])
 	long := int(time.Hour / time.Millisecond)
 	runs := saidThere.Go(ctx, mobula.V(long), mobula.OnNode("2"))
 	known := func(ref mobula.Ref[string]) {
@@ -48,18 +48,18 @@ func TestAnyNodeExplainsAndEndsTheWorkOfAll(t *testing.T) {
 		t.Errorf("what waited behind it gave %v", err)
 	}
 
-	a, err := counterType.Spawn(ctx, mobula.V(1))
+	a, err := harness.CounterType.Spawn(ctx, mobula.V(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := counterInc.Go(ctx, a, mobula.V(1)).Get(ctx); err != nil {
+	if _, err := harness.CounterInc.Go(ctx, a, mobula.V(1)).Get(ctx); err != nil {
 		t.Fatal(err)
 	}
 	killed := asTool[state.Killed](t, ctx, nodes[2], state.MethodKill, state.KillRequest{Actor: a.ID()})
 	if killed.Was != "ALIVE" || killed.State != "DEAD" {
 		t.Errorf("killed is %+v", killed)
 	}
-	if _, err := counterInc.Go(ctx, a, mobula.V(1)).Get(ctx); !errors.Is(err, mobula.ErrActorDied) {
+	if _, err := harness.CounterInc.Go(ctx, a, mobula.V(1)).Get(ctx); !errors.Is(err, mobula.ErrActorDied) {
 		t.Errorf("its next call gave %v", err)
 	}
 }

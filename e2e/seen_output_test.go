@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 )
 
@@ -49,8 +50,8 @@ func (w *written) await(t *testing.T, text string) {
 // What workers of a job write on any node comes to its home, if that passes it on, with the node's name; and to no other.
 func TestOutputComesHome(t *testing.T) {
 	out := []*written{{more: make(chan struct{}, 1)}, {more: make(chan struct{}, 1)}}
-	nodes := startNodesWith(t, func(i int, cfg *node.Config) { cfg.WorkerOutput = out[i] }, 1, 2)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodesWith(t, func(i int, cfg *node.Config) { cfg.WorkerOutput = out[i] }, 1, 2)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	spread(t, ctx, saidThere, nodes...)
 	out[0].await(t, "this is written on "+nodes[0].Address())
 	out[0].await(t, "this is written on "+nodes[1].Address())

@@ -13,13 +13,12 @@ import (
 	"time"
 
 	"mobula"
-	"mobula/internal/node"
-	"mobula/internal/steady"
+	"mobula/e2e/harness"
 )
 
 // saidThere writes where it runs, and tells it.
 var saidThere = mobula.Register1("e2e/saidThere", func(ctx context.Context, ms int) (string, error) {
-	at, err := nodeOfWorker()
+	at, err := harness.NodeOfWorker()
 	if err != nil {
 		return "", err
 	}
@@ -36,10 +35,10 @@ var saidThere = mobula.Register1("e2e/saidThere", func(ctx context.Context, ms i
 
 // Whichever node is asked, it tells of all.
 func TestAnyNodeTellsOfAll(t *testing.T) {
-	nodes := startNodes(t, 1, 2, 1)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 1, 2, 1)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	refs := spread(t, ctx, saidThere, nodes[:2]...)
-	asking, c := connectTo(t, nodes[2])
+	asking, c := harness.ConnectTo(t, nodes[2])
 
 	var tasks []mobula.TaskState
 	for q := (mobula.Query{Limit: 5}); ; {
@@ -102,8 +101,8 @@ func TestAnyNodeTellsOfAll(t *testing.T) {
 
 // Of a value that another node's store has, it is said which node that is.
 func TestWhereAnObjectLies(t *testing.T) {
-	nodes := startNodes(t, 1, 1)
-	ctx, c := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 1, 1)
+	ctx, c := harness.ConnectTo(t, nodes[0])
 	big := bigThere.Go(ctx, mobula.V(byte(7)), mobula.OnNode("2"))
 	if _, _, err := mobula.Wait(ctx, []mobula.Ref[[]byte]{big}, 1); err != nil {
 		t.Fatal(err)
@@ -135,8 +134,8 @@ func onlyOf(rows []mobula.WorkerState, w mobula.WorkerState) bool {
 
 // A node that does not answer is named in what the others tell.
 func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
-	nodes := startNodes(t, 1, 2, 1)
-	ctx, c := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 1, 2, 1)
+	ctx, c := harness.ConnectTo(t, nodes[0])
 	refs := spread(t, ctx, saidThere, nodes[:2]...)
 	if p, err := c.ListTasks(ctx, mobula.Query{}); err != nil || len(p.Unreachable) > 0 {
 		t.Fatalf("while all are there: %+v, %v", p, err)
@@ -158,18 +157,10 @@ func TestANodeThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 }
 
-// apart starts nodes of which the second one's clock is ahead by an hour, and the third one's behind by half an hour.
-func apart(t *testing.T, cpus ...float64) []*node.Node {
-	t.Helper()
-	return startNodesWith(t, func(i int, cfg *node.Config) {
-		cfg.Clock = steady.Of(steady.New().Offset() + []int64{0, int64(time.Hour), -int64(time.Hour) / 2}[i])
-	}, cpus...)
-}
-
 // A clock that is ahead by an hour ends no deadline early, and what another node tells of its times is by the clock of the node that is asked.
 func TestClocksThatAreApart(t *testing.T) {
-	nodes := apart(t, 1, 2)
-	ctx, c := connectTo(t, nodes[0])
+	nodes := harness.StartNodesApart(t, 1, 2)
+	ctx, c := harness.ConnectTo(t, nodes[0])
 	var refs []mobula.Ref[string]
 	for range 12 {
 		refs = append(refs, saidThere.Go(ctx, mobula.V(300), mobula.Deadline(time.Now().Add(50*time.Second))))
@@ -184,7 +175,7 @@ func TestClocksThatAreApart(t *testing.T) {
 		t.Errorf("one that takes longer than its deadline: %v after %v", err, time.Since(begun))
 	}
 
-	there, d := connectTo(t, nodes[1])
+	there, d := harness.ConnectTo(t, nodes[1])
 	last := saidThere.Go(there, mobula.V(0))
 	if _, err := last.Get(there); err != nil {
 		t.Fatal(err)
@@ -215,10 +206,10 @@ func TestClocksThatAreApart(t *testing.T) {
 
 // Nodes that ask one another at the same time all get their answers: nobody's answer waits for a question of its own node.
 func TestNodesThatAskEachOther(t *testing.T) {
-	nodes := startNodes(t, 1, 1)
+	nodes := harness.StartNodes(t, 1, 1)
 	var wg sync.WaitGroup
 	for _, n := range nodes {
-		ctx, c := connectTo(t, n)
+		ctx, c := harness.ConnectTo(t, n)
 		for range 24 {
 			wg.Go(func() {
 				if p, err := c.ListComponents(ctx, mobula.Query{Limit: 1000}); err != nil || len(p.Unreachable) > 0 || len(p.Rows) < 20 {

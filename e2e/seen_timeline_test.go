@@ -11,6 +11,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
 	"mobula/internal/state"
 	"mobula/internal/steady"
@@ -52,11 +53,11 @@ func asTool[Out any](t *testing.T, ctx context.Context, n *node.Node, method str
 
 // One document has what all nodes remember, by one clock, with the workers of each under its name.
 func TestATimelineOfSeveralNodes(t *testing.T) {
-	nodes := apart(t, 1, 2, 1)
+	nodes := harness.StartNodesApart(t, 1, 2, 1)
 	begun := time.Now()
-	ctx, _ := connectTo(t, nodes[0])
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	spread(t, ctx, saidThere, nodes[:2]...)
-	there, _ := connectTo(t, nodes[1])
+	there, _ := harness.ConnectTo(t, nodes[1])
 	if _, err := saidThere.Go(there, mobula.V(0), mobula.OnNode("2")).Get(there); err != nil {
 		t.Fatal(err)
 	}

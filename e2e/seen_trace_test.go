@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/mobulatest"
 )
 
@@ -26,11 +27,11 @@ var _ = mobula.Register1("e2e/tellOnThird", func(ctx context.Context, s string) 
 // A trace goes on over three nodes and both languages, and is one tree, in which nobody begins before who called it, though the nodes' clocks are
 // apart.
 func TestOneTraceOverThreeNodes(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	python := mobulatest.Python(t, "cbor2", "cloudpickle", "opentelemetry.trace")
 	col := collecting(t)
-	nodes := apart(t, 1, 1, 1)
+	nodes := harness.StartNodesApart(t, 1, 1, 1)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

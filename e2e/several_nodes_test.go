@@ -3,139 +3,21 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"mobula"
-	"mobula/internal/home/register"
-	"mobula/internal/ids"
+	"mobula/e2e/harness"
 	"mobula/internal/node"
-	remoteshell "mobula/remote/shell"
-	transfershell "mobula/remote/transfer/shell"
 )
-
-// where takes its time, and tells on which node it ran.
-var where = mobula.Register1("e2e/where", func(ctx context.Context, ms int) (string, error) {
-	select {
-	case <-time.After(time.Duration(ms) * time.Millisecond):
-		return nodeOfWorker()
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-})
-
-// nodeOfWorker is the address of the node that started this process.
-func nodeOfWorker() (string, error) {
-	env, err := os.ReadFile("/proc/self/environ")
-	for kv := range strings.SplitSeq(string(env), "\x00") {
-		if at, ok := strings.CutPrefix(kv, "MOBULA_WORKER_SOCKET="); ok {
-			return at, nil
-		}
-	}
-	return "", err
-}
-
-// homes gives each directory the next home.
-type homes struct {
-	mu   sync.Mutex
-	rows map[string]register.Row // guarded by mu
-}
-
-func (h *homes) Begin(_ context.Context, c register.Claim) (register.Row, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	row, known := h.rows[c.Identity]
-	if !known {
-		h.rows[c.Identity] = register.First(ids.Home(len(h.rows)+1), c)
-		return h.rows[c.Identity], nil
-	}
-	next, err := row.Next(c)
-	if err == nil {
-		h.rows[c.Identity] = next
-	}
-	return next, err
-}
-
-// startNodes runs nodes with worker processes in this process, which talk over a network in memory.
-func startNodes(t *testing.T, cpus ...float64) []*node.Node {
-	t.Helper()
-	return startNodesWith(t, func(int, *node.Config) {}, cpus...)
-}
-
-// startNodesWith lets a test change what each node is started with.
-func startNodesWith(t *testing.T, change func(i int, cfg *node.Config), cpus ...float64) []*node.Node {
-	t.Helper()
-	net, pipes, reg := remoteshell.NewMemory(), transfershell.NewPipes(), &homes{rows: make(map[string]register.Row)}
-	var nodes []*node.Node
-	for i, n := range cpus {
-		self := ids.Home(i + 1)
-		transport, err := net.Listen(self.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var others []ids.Home
-		for k := range cpus {
-			if other := ids.Home(k + 1); other != self {
-				others = append(others, other)
-			}
-		}
-		cfg := node.Config{
-			Name: fmt.Sprintf("n%v", self), Dir: filepath.Join(tempDir(t), "n"+self.String()), CPUs: n, StoreBytes: 64 << 20, Processes: true, NoGCS: true,
-			Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-			Cluster: &node.Cluster{
-				Name: "test", Register: reg, Transport: transport, Objects: pipes.Node(self),
-				Address: func(_ context.Context, h ids.Home) (string, error) { return h.String(), nil },
-				Verify:  func(tls.ConnectionState, ids.Home) error { return nil },
-				Others:  func() []ids.Home { return others },
-			},
-		}
-		change(i, &cfg)
-		x, err := node.Start(t.Context(), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-			defer cancel()
-			if err := x.Close(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-		nodes = append(nodes, x)
-	}
-	return nodes
-}
-
-// connectTo joins a node as a driver.
-func connectTo(t *testing.T, n *node.Node) (context.Context, *mobula.Cluster) {
-	t.Helper()
-	c, err := mobula.Connect(t.Context(), n.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	ctx, cancel := context.WithTimeout(c.Context(t.Context()), 60*time.Second)
-	t.Cleanup(cancel)
-	return ctx, c
-}
 
 // Tasks that have no room on the driver's node run on another.
 func TestTasksRunOnAnotherNode(t *testing.T) {
-	nodes := startNodes(t, 1, 2)
-	ctx, _ := connectTo(t, nodes[0])
-	spread(t, ctx, where, nodes...)
+	nodes := harness.StartNodes(t, 1, 2)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
+	spread(t, ctx, harness.Where, nodes...)
 }
 
 // spread runs tasks of a job, some on each of these nodes, and gives their references.
@@ -195,8 +77,8 @@ var nested = mobula.Register1("e2e/nested", func(ctx context.Context, n int) (in
 
 // Values in the store of one node are read on others, as arguments and by gets, by drivers and by workers.
 func TestStoredValuesReachOtherNodes(t *testing.T) {
-	nodes := startNodes(t, 1, 2, 1)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 1, 2, 1)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	var refs []mobula.Ref[[]byte]
 	want := 0
 	for i := range 12 {
@@ -231,8 +113,8 @@ func TestStoredValuesReachOtherNodes(t *testing.T) {
 
 // A task on another node submits tasks and puts objects, which its job's owner has.
 func TestATaskElsewhereSubmitsTasks(t *testing.T) {
-	nodes := startNodes(t, 1, 2)
-	ctx, _ := connectTo(t, nodes[0])
+	nodes := harness.StartNodes(t, 1, 2)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
 	var sums []mobula.Ref[int]
 	for range 6 {
 		sums = append(sums, nested.Go(ctx, mobula.V(3)))

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/testkit"
 )
 
@@ -44,11 +45,11 @@ func (f footprint) flat(now footprint) error {
 		what           string
 		was, is, spare int
 	}{
-		{"the heap", f.heap, now.heap, max(f.heap/10, 4*mib)},
+		{"the heap", f.heap, now.heap, max(f.heap/10, 4*harness.MiB)},
 		{"descriptors", f.descriptors, now.descriptors, 8},
 		{"threads", f.threads, now.threads, 8},
-		{"the directories", f.disk, now.disk, max(f.disk/10, 8*mib)},
-		{"shared memory", f.shared, now.shared, mib},
+		{"the directories", f.disk, now.disk, max(f.disk/10, 8*harness.MiB)},
+		{"shared memory", f.shared, now.shared, harness.MiB},
 	} {
 		if x.is > x.was+x.spare {
 			es = append(es, fmt.Errorf("%s: %d, and %d before: it grows", x.what, x.is, x.was))
@@ -65,8 +66,8 @@ func TestSoak(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t), Spill: []string{tempDir(t)}}
-	p := mustLaunch(t, cfg)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t), Spill: []string{harness.TempDir(t)}}
+	p := harness.MustLaunch(t, cfg)
 	began := time.Now()
 	seed := testkit.Seed(t)
 	var done atomic.Int64
@@ -80,11 +81,11 @@ func TestSoak(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed+uint64(w), uint64(done.Load())))
 			g.Go(func() error {
 				for left.Add(-1) >= 0 || time.Now().Before(end) {
-					if err := shortJob(run, p.address, rng.IntN(10)); err != nil {
+					if err := shortJob(run, p.Address, rng.IntN(10)); err != nil {
 						return err
 					}
 					if done.Add(1)%20 == 0 {
-						if pids := workersOf(p.address); len(pids) > 0 {
+						if pids := harness.WorkersOf(p.Address); len(pids) > 0 {
 							_ = syscall.Kill(pids[rng.IntN(len(pids))], syscall.SIGKILL) // it may have ended by itself
 						}
 					}
@@ -98,7 +99,7 @@ func TestSoak(t *testing.T) {
 	}
 	measure := func() footprint {
 		t.Helper()
-		f := footprint{heap: p.heap(t), descriptors: entries(t, p, "fd"), threads: entries(t, p, "task"), shared: bytesIn(t, cfg.StoreDir)}
+		f := footprint{heap: p.Heap(t), descriptors: entries(t, p, "fd"), threads: entries(t, p, "task"), shared: bytesIn(t, cfg.StoreDir)}
 		for _, dir := range append([]string{cfg.Dir}, cfg.Spill...) {
 			f.disk += bytesIn(t, dir)
 		}
@@ -106,15 +107,15 @@ func TestSoak(t *testing.T) {
 	}
 	look := func() footprint {
 		t.Helper()
-		eventually(t, ctx, "the workers of jobs that are over have ended", func() bool { return len(workersOf(p.address)) == 0 })
+		harness.Eventually(t, ctx, "the workers of jobs that are over have ended", func() bool { return len(harness.WorkersOf(p.Address)) == 0 })
 		f := measure()
 		t.Logf("%v, %d jobs: %v", time.Since(began).Round(time.Second), done.Load(), f)
 		return f
 	}
 	part(jobs/10, soakFor/10)
 	look()
-	p.kill(t) // what the jobs before have left is found by the node's next life, too
-	p = mustLaunch(t, cfg)
+	p.Kill(t) // what the jobs before have left is found by the node's next life, too
+	p = harness.MustLaunch(t, cfg)
 	part(jobs/10*4, soakFor/10*4) // rings and logs fill
 	was := look()
 	for range 5 {
@@ -132,7 +133,7 @@ func TestSoak(t *testing.T) {
 
 // shortJob joins, does one thing, and leaves; what it has made it does not release.
 func shortJob(ctx context.Context, address string, what int) (err error) {
-	c, err := mobula.Connect(ctx, address, mobula.ConnectLogger(quiet()))
+	c, err := mobula.Connect(ctx, address, mobula.ConnectLogger(harness.Quiet()))
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -140,20 +141,20 @@ func shortJob(ctx context.Context, address string, what int) (err error) {
 	job := c.Context(ctx)
 	switch what {
 	case 0: // an object that nobody releases
-		_, err = mobula.Put(job, make([]byte, mib))
+		_, err = mobula.Put(job, make([]byte, harness.MiB))
 	case 1: // an actor that is called, and left
-		a, err := counterType.Spawn(job, mobula.V(1))
+		a, err := harness.CounterType.Spawn(job, mobula.V(1))
 		if err != nil {
 			return err
 		}
 		// A worker may be killed beside it: what it says then is not asked.
-		_, _ = counterInc.Go(job, a, mobula.V(1)).Get(job)
+		_, _ = harness.CounterInc.Go(job, a, mobula.V(1)).Get(job)
 	case 2: // tasks that nobody waits for
 		for range 20 {
-			fill.Go(job, mobula.V(1<<10), mobula.V(1.0))
+			harness.Fill.Go(job, mobula.V(1<<10), mobula.V(1.0))
 		}
 	default:
-		v, err := add.Go(job, mobula.V(1.0), mobula.V(2.0), mobula.Retries(-1)).Get(job)
+		v, err := harness.Add.Go(job, mobula.V(1.0), mobula.V(2.0), mobula.Retries(-1)).Get(job)
 		if err != nil || v != 3 {
 			return fmt.Errorf("1 and 2 are %v, %w", v, err)
 		}
@@ -162,9 +163,9 @@ func shortJob(ctx context.Context, address string, what int) (err error) {
 }
 
 // entries counts what lies in a folder of the process's in /proc.
-func entries(t *testing.T, p *nodeProcess, folder string) int {
+func entries(t *testing.T, p *harness.NodeProcess, folder string) int {
 	t.Helper()
-	es, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), folder))
+	es, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(p.Cmd.Process.Pid), folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +195,16 @@ func bytesIn(t *testing.T, dir string) int {
 
 // A driver that leaves while answers are on their way to it leaves nothing with the node, though its process goes on.
 func TestWhoLeavesWithAnswersUnreadLeavesNothing(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 * mib, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 * harness.MiB, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
 	for range 30 {
-		if err := shortJob(ctx, p.address, 2); err != nil {
+		if err := shortJob(ctx, p.Address, 2); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, ctx, "the files of the jobs are gone", func() bool {
+	harness.Eventually(t, ctx, "the files of the jobs are gone", func() bool {
 		files, err := filepath.Glob(filepath.Join(cfg.StoreDir, "*.job*"))
 		return err == nil && len(files) == 0
 	})

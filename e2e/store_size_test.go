@@ -5,20 +5,21 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // A node that is started again with another store size has every object of before, and says which size it has and why.
 func TestAnotherStoreSizeLosesNothing(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 2, Store: 32 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	c, job := connect(t, ctx, p)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 32 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	c, job := harness.Connect(t, ctx, p)
 	var refs []mobula.Ref[[]float64]
 	for i := range 4 {
 		r, err := mobula.Put(job, make([]float64, 1<<18)) // 2 MiB
-		must(t, err)
-		refs = append(refs, r, fill.Go(job, mobula.V(1<<18), mobula.V(float64(i))))
+		harness.Must(t, err)
+		refs = append(refs, r, harness.Fill.Go(job, mobula.V(1<<18), mobula.V(float64(i))))
 	}
 	for _, r := range refs {
 		if v, err := r.Get(job); err != nil || len(v) != 1<<18 {
@@ -26,16 +27,16 @@ func TestAnotherStoreSizeLosesNothing(t *testing.T) {
 		}
 	}
 	for _, asked := range []uint64{64 << 20, 8 << 20} {
-		p.kill(t)
+		p.Kill(t)
 		cfg.Store = asked
-		p = mustLaunch(t, cfg)
+		p = harness.MustLaunch(t, cfg)
 		for i, r := range refs {
 			if v, err := r.Get(job); err != nil || len(v) != 1<<18 {
 				t.Errorf("object %d with %d bytes asked for: %d, %v", i, asked, len(v), err)
 			}
 		}
 		s, err := c.Status(job)
-		must(t, err)
+		harness.Must(t, err)
 		if s.Store.Limit != 32<<20 || s.Store.Asked != asked || !strings.Contains(s.Store.WhyLimit, "mapped") || s.Store.Lost != 0 {
 			t.Errorf("status with %d bytes asked for: %+v", asked, s.Store)
 		}

@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"syscall"
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 )
 
 // chief is an actor that makes others, which escalate.
@@ -47,11 +49,11 @@ func restarted(t *testing.T, ctx context.Context, a mobula.ActorRef[chief], n in
 
 // Who is whose parent outlives the call that made the child, and a kill of the node.
 func TestAParentIsItsChildsAfterTheNodeWasKilled(t *testing.T) {
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cfg := nodeConfig{Dir: tempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: tempDir(t)}
-	p := mustLaunch(t, cfg)
-	_, ctx = connect(t, ctx, p)
+	cfg := harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 4, Store: 16 << 20, StoreDir: harness.TempDir(t)}
+	p := harness.MustLaunch(t, cfg)
+	_, ctx = harness.Connect(t, ctx, p)
 	parent, err := chiefs.Spawn(ctx, mobula.MaxRestarts(-1))
 	if err != nil {
 		t.Fatal(err)
@@ -65,14 +67,14 @@ func TestAParentIsItsChildsAfterTheNodeWasKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	hired.Release()
-	p.kill(t)
-	mustLaunch(t, cfg)
+	p.Kill(t)
+	harness.MustLaunch(t, cfg)
 	restarted(t, ctx, parent, 1)
 	restarted(t, ctx, child, 1)
 	chiefCrash.Go(ctx, child)
 	restarted(t, ctx, parent, 2)
 	for ev, err := range mobula.Watch(ctx, child) {
-		if err != nil || ev.Phase == mobula.ActorDead && !isErr(ev.Err, mobula.ErrActorDied) {
+		if err != nil || ev.Phase == mobula.ActorDead && !errors.Is(ev.Err, mobula.ErrActorDied) {
 			t.Errorf("the child: %+v, %v", ev, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/registry"
 )
 
@@ -60,7 +61,7 @@ const (
 )
 
 func init() {
-	driverBodies["bequeath"] = func(ctx context.Context) error {
+	harness.DriverBodies["bequeath"] = func(ctx context.Context) error {
 		text, err := mobula.Put(ctx, "left to you")
 		if err != nil {
 			return err
@@ -88,24 +89,24 @@ func init() {
 	}
 }
 
-func upgradeConfig(dir string) nodeConfig {
-	return nodeConfig{Dir: filepath.Join(dir, "node"), CPUs: 2, Store: 16 << 20, StoreDir: filepath.Join(dir, "store")}
+func upgradeConfig(dir string) harness.NodeConfig {
+	return harness.NodeConfig{Dir: filepath.Join(dir, "node"), CPUs: 2, Store: 16 << 20, StoreDir: filepath.Join(dir, "store")}
 }
 
 // record writes what a node of this release leaves when it is killed, for the test of the next release.
 func record(t *testing.T) {
-	dir := tempDir(t)
+	dir := harness.TempDir(t)
 	cfg := upgradeConfig(dir)
-	must(t, os.Mkdir(cfg.StoreDir, 0o700))
-	p := mustLaunch(t, cfg)
-	launchDriver(t, p.address, "bequeath").stop(t)
-	p.kill(t)
+	harness.Must(t, os.Mkdir(cfg.StoreDir, 0o700))
+	p := harness.MustLaunch(t, cfg)
+	harness.LaunchDriver(t, p.Address, "bequeath").Stop(t)
+	p.Kill(t)
 	describe(t, filepath.Join(cfg.Dir, "jobs", "1.json"))
 	out, err := os.Create(*recordDir)
-	must(t, err)
+	harness.Must(t, err)
 	z := gzip.NewWriter(out)
 	w := tar.NewWriter(z)
-	must(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+	harness.Must(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() && !e.IsDir() {
 			return err
 		}
@@ -130,7 +131,7 @@ func record(t *testing.T) {
 		_, err = io.Copy(w, f)
 		return errors.Join(err, f.Close())
 	}))
-	must(t, errors.Join(w.Close(), z.Close(), out.Close()))
+	harness.Must(t, errors.Join(w.Close(), z.Close(), out.Close()))
 }
 
 // A node of this release starts in the directory that one of the release before left when it was killed: its job is there, with the
@@ -140,12 +141,12 @@ func TestADirectoryOfTheReleaseBefore(t *testing.T) {
 		record(t)
 		return
 	}
-	if !inMounts(t) {
+	if !harness.InMounts(t) {
 		return
 	}
-	ctx, cancel := limit(t)
+	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	dir := tempDir(t)
+	dir := harness.TempDir(t)
 	out, err := exec.Command("tar", "-xzf", filepath.Join("testdata", "directory-"+before+".tar.gz"), "-C", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("tar: %v\n%s", err, out)
@@ -153,23 +154,23 @@ func TestADirectoryOfTheReleaseBefore(t *testing.T) {
 	cfg := upgradeConfig(dir)
 	describe(t, filepath.Join(cfg.Dir, "jobs", "1.json"))
 	clock, err := os.ReadFile(filepath.Join(cfg.Dir, "clock"))
-	must(t, err)
+	harness.Must(t, err)
 	anotherBoot(t, strings.Fields(string(clock))[0]) // the run of the machine in which it was left: memory is trusted
 	for life := range 2 {                            // in the second the directory is this release's own
 		cfg.Moved = life == 0 // it was elsewhere when it was recorded
-		p := mustLaunch(t, cfg)
-		c, job := connect(t, ctx, p)
+		p := harness.MustLaunch(t, cfg)
+		c, job := harness.Connect(t, ctx, p)
 		a, err := mobula.GetActor[heir](job, "e2e", "heir")
-		must(t, err)
+		harness.Must(t, err)
 		if sum, err := heirSum.Go(job, a).Get(job); err != nil || sum != largeSum {
 			t.Fatalf("life %d: the sum of what the actor holds is %v, %v; want %v", life, sum, err, float64(largeSum))
 		}
 		st, err := c.Status(job)
-		must(t, err)
+		harness.Must(t, err)
 		if len(st.Lost) != 0 || len(st.Jobs) < 2 || st.Jobs[0].ID != "1" {
 			t.Errorf("life %d: jobs %+v, lost %+v", life, st.Jobs, st.Lost)
 		}
-		p.kill(t)
+		p.Kill(t)
 	}
 }
 
@@ -177,14 +178,14 @@ func TestADirectoryOfTheReleaseBefore(t *testing.T) {
 func describe(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	must(t, err)
+	harness.Must(t, err)
 	var f map[string]any
-	must(t, json.Unmarshal(data, &f))
+	harness.Must(t, json.Unmarshal(data, &f))
 	exe, err := os.Executable()
-	must(t, err)
+	harness.Must(t, err)
 	f["exe"], f["functions"] = exe, registry.List()
 	delete(f, "environ") // it may have secrets
 	data, err = json.Marshal(f)
-	must(t, err)
-	must(t, os.WriteFile(path, data, 0o600))
+	harness.Must(t, err)
+	harness.Must(t, os.WriteFile(path, data, 0o600))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/node"
@@ -27,7 +28,7 @@ func refused(t *testing.T, cfg node.Config, want error, says ...string) {
 	defer cancel()
 	n, err := node.Start(ctx, cfg)
 	if err == nil {
-		stopNode(t, n)
+		harness.StopNode(t, n)
 	}
 	if !errors.Is(err, want) {
 		t.Errorf("the error is %v, want %v", err, want)
@@ -53,15 +54,15 @@ func TestPortsThatAreTaken(t *testing.T) {
 		{"tcp", "--routes-port", func(w *node.Wires) int { return w.RoutesPort }},
 	} {
 		t.Run(c.setting+" "+c.network, func(t *testing.T) {
-			cfg := wiredConfig(t, "n1")
+			cfg := harness.WiredConfig(t, "n1")
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port(cfg.Wires)))
 			if c.network == "udp" {
 				l, err := net.ListenPacket("udp", address)
-				must(t, err)
+				harness.Must(t, err)
 				defer l.Close()
 			} else {
 				l, err := net.Listen("tcp", address)
-				must(t, err)
+				harness.Must(t, err)
 				defer l.Close()
 			}
 			refused(t, cfg, errs.ErrInvalid, address, "in use", c.setting)
@@ -74,19 +75,19 @@ func TestPortsThatAreTaken(t *testing.T) {
 
 // A node that joins may say which cluster it means. If its token is of another one both are named, and the node has not joined: it may try again.
 func TestAClusterOfAnotherName(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
-	cfg := joinTo(t, first, wiredConfig(t, "n2"), trust.Data)
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
 	cfg.Wires.Cluster = "other"
 	refused(t, cfg, trust.ErrCluster, `"other"`, `"test"`)
 	cfg.Wires.Cluster = "test"
-	startWired(t, cfg)
+	harness.StartWired(t, cfg)
 }
 
 // Nodes may have one name, as those of two containers have with the same host name and process: their ids tell them apart.
 func TestNodesOfOneName(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "same"))
-	nodes := []*node.Node{first, startWired(t, joinTo(t, first, wiredConfig(t, "same"), trust.Data)), startWired(t, joinTo(t, first, wiredConfig(t, "same"), trust.Data))}
-	ctx, _ := connectTo(t, nodes[1])
+	first := harness.StartWired(t, harness.WiredConfig(t, "same"))
+	nodes := []*node.Node{first, harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, "same"), trust.Data)), harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, "same"), trust.Data))}
+	ctx, _ := harness.ConnectTo(t, nodes[1])
 	for _, n := range nodes {
 		if at, err := onNode.Go(ctx, mobula.V(0), mobula.OnNode(n.ID())).Get(ctx); err != nil || at != n.ID() {
 			t.Errorf("a task for node %s ran on %q, %v", n.ID(), at, err)
@@ -96,11 +97,11 @@ func TestNodesOfOneName(t *testing.T) {
 
 // A task for a node that has just joined runs there, whichever node is asked: before that has heard of it, it waits.
 func TestATaskForANodeThatHasJustJoined(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
-	second := startWired(t, joinTo(t, first, wiredConfig(t, "n2"), trust.Data))
-	ctx, _ := connectTo(t, second)
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	second := harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data))
+	ctx, _ := harness.ConnectTo(t, second)
 	for _, name := range []string{"n3", "n4"} {
-		n := startWired(t, joinTo(t, first, wiredConfig(t, name), trust.Data))
+		n := harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, name), trust.Data))
 		if at, err := onNode.Go(ctx, mobula.V(0), mobula.OnNode(n.ID())).Get(ctx); err != nil || at != n.ID() {
 			t.Errorf("a task for node %s ran on %q, %v", n.ID(), at, err)
 		}
@@ -109,19 +110,19 @@ func TestATaskForANodeThatHasJustJoined(t *testing.T) {
 
 // A copied directory is refused, also by who says that it was moved: its node has begun another life elsewhere. That goes on.
 func TestACopiedDirectoryOfANodeOfACluster(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
-	cfg := joinTo(t, first, wiredConfig(t, "n2"), trust.Data)
-	second := startWired(t, cfg)
-	stopNode(t, second)
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
+	second := harness.StartWired(t, cfg)
+	harness.StopNode(t, second)
 	cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Role = nil, "", ""
-	copied := wiredConfig(t, "n2")
-	must(t, os.MkdirAll(copied.Dir, 0o700))
-	must(t, os.CopyFS(copied.Dir, os.DirFS(cfg.Dir)))
-	second = startWired(t, cfg)
+	copied := harness.WiredConfig(t, "n2")
+	harness.Must(t, os.MkdirAll(copied.Dir, 0o700))
+	harness.Must(t, os.CopyFS(copied.Dir, os.DirFS(cfg.Dir)))
+	second = harness.StartWired(t, cfg)
 	refused(t, copied, register.ErrCopied, copied.Dir, "--moved")
 	copied.Moved = true
 	refused(t, copied, register.ErrCopied, "went on elsewhere")
-	ctx, _ := connectTo(t, first)
+	ctx, _ := harness.ConnectTo(t, first)
 	if at, err := onNode.Go(ctx, mobula.V(0), mobula.OnNode(second.ID())).Get(ctx); err != nil || at != second.ID() {
 		t.Errorf("the original has run nothing: %q, %v", at, err)
 	}
@@ -129,14 +130,14 @@ func TestACopiedDirectoryOfANodeOfACluster(t *testing.T) {
 
 // A directory that was copied while its node ran takes over when it says that it was moved: the node's next life is there, and the life before ends by itself.
 func TestACopyThatWasMovedTakesOver(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
-	cfg := joinTo(t, first, wiredConfig(t, "n2"), trust.Data)
-	second := startWired(t, cfg)
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
+	second := harness.StartWired(t, cfg)
 	ended := second.StopRequested()
-	copied := wiredConfig(t, "n2")
+	copied := harness.WiredConfig(t, "n2")
 	copyFiles(t, copied.Dir, cfg.Dir)
-	copied.Moved, copied.StoreDir = true, tempDir(t) // as on another machine
-	third := startWired(t, copied)
+	copied.Moved, copied.StoreDir = true, harness.TempDir(t) // as on another machine
+	third := harness.StartWired(t, copied)
 	select {
 	case <-ended:
 	case <-time.After(20 * time.Second):
@@ -145,8 +146,8 @@ func TestACopyThatWasMovedTakesOver(t *testing.T) {
 	if third.ID() != second.ID() {
 		t.Errorf("the copy is node %s, and was %s", third.ID(), second.ID())
 	}
-	ctx, _ := connectTo(t, first)
-	if at, err := where.Go(ctx, mobula.V(0), mobula.OnNode(third.ID())).Get(ctx); err != nil || at != third.Address() {
+	ctx, _ := harness.ConnectTo(t, first)
+	if at, err := harness.Where.Go(ctx, mobula.V(0), mobula.OnNode(third.ID())).Get(ctx); err != nil || at != third.Address() {
 		t.Errorf("a task ran at %q, %v, want %q", at, err, third.Address())
 	}
 }
@@ -154,7 +155,7 @@ func TestACopyThatWasMovedTakesOver(t *testing.T) {
 // copyFiles copies a directory, but for what is no file, such as sockets.
 func copyFiles(t *testing.T, to, from string) {
 	t.Helper()
-	must(t, filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+	harness.Must(t, filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -175,11 +176,11 @@ func copyFiles(t *testing.T, to, from string) {
 
 // Who joins by the address of something that accepts and says nothing, or does not speak TLS, is told so, with the address; the next address is tried.
 func TestAServerOfJoinsThatIsNone(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
 	for name, answer := range map[string]string{"silent": "", "plain text": "HTTP/1.1 400 Bad Request\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
+			harness.Must(t, err)
 			defer l.Close()
 			go func() {
 				for {
@@ -191,21 +192,21 @@ func TestAServerOfJoinsThatIsNone(t *testing.T) {
 					_, _ = c.Write([]byte(answer))
 				}
 			}()
-			cfg := joinTo(t, first, wiredConfig(t, "n2"), trust.Data)
+			cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
 			cfg.Wires.Join = []string{l.Addr().String()}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			began := time.Now()
 			n, err := node.Start(ctx, cfg)
 			if err == nil {
-				stopNode(t, n)
+				harness.StopNode(t, n)
 			}
 			if took := time.Since(began); !errors.Is(err, errs.ErrNoNode) && !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Addr().String()) || took > 10*time.Second {
 				t.Errorf("after %v: %v", took, err)
 			}
 			if answer != "" {
 				cfg.Wires.Join = append(cfg.Wires.Join, first.ClusterAddress())
-				startWired(t, cfg)
+				harness.StartWired(t, cfg)
 			}
 		})
 	}
@@ -213,28 +214,28 @@ func TestAServerOfJoinsThatIsNone(t *testing.T) {
 
 // Two nodes of a cluster spill to one directory at once, and each reads back what is its own.
 func TestNodesShareASpillTarget(t *testing.T) {
-	shared := tempDir(t)
+	shared := harness.TempDir(t)
 	change := func(cfg node.Config) node.Config {
 		cfg.StoreBytes, cfg.SpillURLs = 16<<20, []string{shared}
 		return cfg
 	}
-	first := startWired(t, change(wiredConfig(t, "n1")))
-	nodes := []*node.Node{first, startWired(t, change(joinTo(t, first, wiredConfig(t, "n2"), trust.Data)))}
+	first := harness.StartWired(t, change(harness.WiredConfig(t, "n1")))
+	nodes := []*node.Node{first, harness.StartWired(t, change(harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)))}
 	const each, size = 10, 4 << 20
 	held := make([][]mobula.Ref[[]byte], len(nodes))
 	var ctxs []context.Context
 	for range nodes {
-		ctx, _ := connectTo(t, nodes[len(ctxs)])
+		ctx, _ := harness.ConnectTo(t, nodes[len(ctxs)])
 		ctxs = append(ctxs, ctx)
 	}
 	for i := range each {
 		for k, ctx := range ctxs {
 			r, err := mobula.Put(ctx, bytes.Repeat([]byte{byte(10*k + i)}, size))
-			must(t, err)
+			harness.Must(t, err)
 			held[k] = append(held[k], r)
 		}
 	}
-	if len(spillFiles(t, shared)) == 0 {
+	if len(harness.SpillFiles(t, shared)) == 0 {
 		t.Fatal("nothing was spilled")
 	}
 	for k, ctx := range ctxs {
@@ -249,23 +250,23 @@ func TestNodesShareASpillTarget(t *testing.T) {
 // A driver whose own node is lost is told at once; drivers of other nodes go on.
 func TestADriversOwnNodeIsLost(t *testing.T) {
 	nodes := startCluster(t, 3)
-	gone, _ := connectTo(t, nodes[1])
-	ctx, _ := connectTo(t, nodes[2])
-	ranOn(ctx, t, nodes)
-	waits := where.Go(gone, mobula.V(600_000), mobula.OnNode(nodes[2].ID()))
+	gone, _ := harness.ConnectTo(t, nodes[1])
+	ctx, _ := harness.ConnectTo(t, nodes[2])
+	harness.RanOn(ctx, t, nodes)
+	waits := harness.Where.Go(gone, mobula.V(600_000), mobula.OnNode(nodes[2].ID()))
 	end, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	must(t, nodes[1].Kill(end))
-	must(t, os.RemoveAll(filepath.Dir(nodes[1].Address()))) // nobody starts it again: else its driver waits for that
+	harness.Must(t, nodes[1].Kill(end))
+	harness.Must(t, os.RemoveAll(filepath.Dir(nodes[1].Address()))) // nobody starts it again: else its driver waits for that
 	began := time.Now()
 	if _, err := waits.Get(gone); !errors.Is(err, mobula.ErrOwnerDied) {
 		t.Errorf("a task of the lost node's job: %v", err)
 	}
-	if _, err := where.Go(gone, mobula.V(0)).Get(gone); !errors.Is(err, mobula.ErrOwnerDied) {
+	if _, err := harness.Where.Go(gone, mobula.V(0)).Get(gone); !errors.Is(err, mobula.ErrOwnerDied) {
 		t.Errorf("a task that is submitted later: %v", err)
 	}
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("its driver was told after %v", took)
 	}
-	ranOn(ctx, t, []*node.Node{nodes[0], nodes[2]})
+	harness.RanOn(ctx, t, []*node.Node{nodes[0], nodes[2]})
 }

@@ -5,112 +5,34 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"mobula"
+	"mobula/e2e/harness"
 	"mobula/gcs/gcstest"
 	"mobula/internal/errs"
 	"mobula/internal/node"
-	_ "mobula/internal/node/gossip/memberlist" // nodes gossip
 	"mobula/internal/trust"
 )
-
-// freePorts are ports of the loopback that nobody has now.
-func freePorts(t *testing.T, n int) (out []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		out = append(out, l.Addr().(*net.TCPAddr).Port)
-	}
-	return out
-}
-
-// wiredConfig is a node of a cluster on the loopback, with worker processes.
-func wiredConfig(t *testing.T, name string) node.Config {
-	p := freePorts(t, 4)
-	return node.Config{
-		Name: name, Dir: filepath.Join(tempDir(t), name), Keep: true, CPUs: 1, StoreBytes: 64 << 20, Processes: true,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("node", name),
-		Wires:  &node.Wires{Cluster: "test", Listen: "127.0.0.1:" + strconv.Itoa(p[0]), GossipPort: p[1], GCSPort: p[2], RoutesPort: p[3]},
-	}
-}
-
-// startWired runs a node in this process.
-func startWired(t *testing.T, cfg node.Config) *node.Node {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	n, err := node.Start(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { stopNode(t, n) })
-	return n
-}
-
-func stopNode(t *testing.T, n *node.Node) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if err := n.Close(ctx); err != nil {
-		t.Error(err)
-	}
-}
-
-// joinTo has a configuration join a node, with a token made there.
-func joinTo(t *testing.T, first *node.Node, cfg node.Config, role trust.Role) node.Config {
-	t.Helper()
-	made, err := first.MakeToken(t.Context(), role, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Role = []string{first.ClusterAddress()}, made, role
-	return cfg
-}
 
 // startCluster runs n nodes, the first of which founds the cluster.
 func startCluster(t *testing.T, n int) (nodes []*node.Node) {
 	t.Helper()
-	nodes = append(nodes, startWired(t, wiredConfig(t, "n1")))
+	nodes = append(nodes, harness.StartWired(t, harness.WiredConfig(t, "n1")))
 	for i := 2; i <= n; i++ {
-		nodes = append(nodes, startWired(t, joinTo(t, nodes[0], wiredConfig(t, fmt.Sprintf("n%d", i)), trust.Data)))
+		nodes = append(nodes, harness.StartWired(t, harness.JoinTo(t, nodes[0], harness.WiredConfig(t, fmt.Sprintf("n%d", i)), trust.Data)))
 	}
 	return nodes
-}
-
-// ranOn runs tasks until each of the nodes has had one.
-func ranOn(ctx context.Context, t *testing.T, nodes []*node.Node) {
-	t.Helper()
-	for {
-		var refs []mobula.Ref[string]
-		for range 3 * len(nodes) {
-			refs = append(refs, where.Go(ctx, mobula.V(100)))
-		}
-		at, err := mobula.GetAll(ctx, refs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.ContainsFunc(nodes, func(n *node.Node) bool { return !slices.Contains(at, n.Address()) }) {
-			return
-		}
-	}
 }
 
 // A cluster from nothing: a node founds it, others join by token over TLS, and tasks and values move between them.
 func TestAClusterFromNothing(t *testing.T) {
 	nodes := startCluster(t, 3)
-	ctx, _ := connectTo(t, nodes[1])
-	ranOn(ctx, t, nodes)
+	ctx, _ := harness.ConnectTo(t, nodes[1])
+	harness.RanOn(ctx, t, nodes)
 	var refs []mobula.Ref[[]byte]
 	want := 0
 	for i := range 9 {
@@ -124,19 +46,19 @@ func TestAClusterFromNothing(t *testing.T) {
 
 // A node that has joined comes back to its cluster by what its directory has, without a token, and gets work again.
 func TestANodeComesBackToItsCluster(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
-	cfg := joinTo(t, first, wiredConfig(t, "n2"), trust.Data)
-	second := startWired(t, cfg)
-	ctx, _ := connectTo(t, first)
-	ranOn(ctx, t, []*node.Node{first, second})
-	stopNode(t, second)
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
+	second := harness.StartWired(t, cfg)
+	ctx, _ := harness.ConnectTo(t, first)
+	harness.RanOn(ctx, t, []*node.Node{first, second})
+	harness.StopNode(t, second)
 	cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Role = nil, "", ""
-	ranOn(ctx, t, []*node.Node{first, startWired(t, cfg)})
+	harness.RanOn(ctx, t, []*node.Node{first, harness.StartWired(t, cfg)})
 }
 
 // A program elsewhere joins with a node of its own, which runs no work: its tasks run on the cluster's nodes.
 func TestADriverJoinsFromElsewhere(t *testing.T) {
-	first := startWired(t, wiredConfig(t, "n1"))
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
 	token, err := first.MakeToken(t.Context(), trust.Driver, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +76,7 @@ func TestADriverJoinsFromElsewhere(t *testing.T) {
 	}()
 	var refs []mobula.Ref[string]
 	for range 8 {
-		refs = append(refs, where.Go(c.Context(ctx), mobula.V(10)))
+		refs = append(refs, harness.Where.Go(c.Context(ctx), mobula.V(10)))
 	}
 	at, err := mobula.GetAll(c.Context(ctx), refs)
 	if err != nil {
@@ -167,7 +89,7 @@ func TestADriverJoinsFromElsewhere(t *testing.T) {
 
 // Who has no token, or a wrong one, or is not reached, does not get in, and is told why.
 func TestStrangersDoNotJoin(t *testing.T) {
-	first, other := startWired(t, wiredConfig(t, "n1")), startWired(t, wiredConfig(t, "o1"))
+	first, other := harness.StartWired(t, harness.WiredConfig(t, "n1")), harness.StartWired(t, harness.WiredConfig(t, "o1"))
 	foreign, err := other.MakeToken(t.Context(), trust.Data, time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -189,12 +111,12 @@ func TestStrangersDoNotJoin(t *testing.T) {
 		{"a token that has expired", short, "", trust.ErrTokenExpired},
 		{"an address at which nobody reaches it, as behind a NAT", good, "127.0.0.77", trust.ErrUnreachable},
 	} {
-		cfg := wiredConfig(t, "n2")
+		cfg := harness.WiredConfig(t, "n2")
 		cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Advertise = []string{first.ClusterAddress()}, c.token, c.advertise
 		if n, err := node.Start(t.Context(), cfg); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", c.what, err)
 			if err == nil {
-				stopNode(t, n)
+				harness.StopNode(t, n)
 			}
 		}
 	}
@@ -205,23 +127,23 @@ func TestStrangersDoNotJoin(t *testing.T) {
 func TestAClusterWhoseTablesAreElsewhere(t *testing.T) {
 	url := gcstest.Server(t)
 	at := func(name string) node.Config {
-		cfg := wiredConfig(t, name)
+		cfg := harness.WiredConfig(t, name)
 		cfg.GCS = []string{url}
 		return cfg
 	}
-	first := startWired(t, at("n1"))
-	second := startWired(t, joinTo(t, first, at("n2"), trust.ControlPlane))
-	third := startWired(t, joinTo(t, second, at("n3"), trust.Data))
-	ctx, _ := connectTo(t, third)
-	ranOn(ctx, t, []*node.Node{first, second, third})
-	own := startWired(t, wiredConfig(t, "o1"))
+	first := harness.StartWired(t, at("n1"))
+	second := harness.StartWired(t, harness.JoinTo(t, first, at("n2"), trust.ControlPlane))
+	third := harness.StartWired(t, harness.JoinTo(t, second, at("n3"), trust.Data))
+	ctx, _ := harness.ConnectTo(t, third)
+	harness.RanOn(ctx, t, []*node.Node{first, second, third})
+	own := harness.StartWired(t, harness.WiredConfig(t, "o1"))
 	for what, cfg := range map[string]node.Config{
-		"--gcs, as on": joinTo(t, first, wiredConfig(t, "n4"), trust.Data), "without --gcs": joinTo(t, own, at("n4"), trust.Data),
+		"--gcs, as on": harness.JoinTo(t, first, harness.WiredConfig(t, "n4"), trust.Data), "without --gcs": harness.JoinTo(t, own, at("n4"), trust.Data),
 	} {
 		if n, err := node.Start(t.Context(), cfg); !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), what) {
 			t.Errorf("want an error with %q: %v", what, err)
 			if err == nil {
-				stopNode(t, n)
+				harness.StopNode(t, n)
 			}
 		}
 	}

@@ -44,10 +44,10 @@ func TestCertificatesRenewThemselves(t *testing.T) {
 	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	c := &calendar{}
-	configs := []node.Config{c.on(wiredConfig(t, "n1"))}
-	first := startWired(t, configs[0])
-	configs = append(configs, joinTo(t, first, c.on(wiredConfig(t, "n2")), trust.Data))
-	nodes := []*node.Node{first, startWired(t, configs[1])}
+	configs := []node.Config{c.on(harness.WiredConfig(t, "n1"))}
+	first := harness.StartWired(t, configs[0])
+	configs = append(configs, harness.JoinTo(t, first, c.on(harness.WiredConfig(t, "n2")), trust.Data))
+	nodes := []*node.Node{first, harness.StartWired(t, configs[1])}
 	for range 5 {
 		before := []time.Time{endOf(t, configs[0]), endOf(t, configs[1])}
 		c.pass(5 * day)
@@ -55,8 +55,8 @@ func TestCertificatesRenewThemselves(t *testing.T) {
 			harness.Eventually(t, ctx, cfg.Name+" renews its certificate", func() bool { return endOf(t, cfg).After(before[i].Add(4 * day)) })
 		}
 	}
-	driver, _ := connectTo(t, first)
-	ranOn(driver, t, nodes)
+	driver, _ := harness.ConnectTo(t, first)
+	harness.RanOn(driver, t, nodes)
 }
 
 // Three servers and a data node that were all off until their certificates had ended come back by themselves.
@@ -64,15 +64,15 @@ func TestAClusterComesBackAfterWeeks(t *testing.T) {
 	ctx, cancel := harness.Limit(t)
 	defer cancel()
 	c := &calendar{}
-	configs := []node.Config{c.on(wiredConfig(t, "n1"))}
-	nodes := []*node.Node{startWired(t, configs[0])}
+	configs := []node.Config{c.on(harness.WiredConfig(t, "n1"))}
+	nodes := []*node.Node{harness.StartWired(t, configs[0])}
 	for i := 2; i <= 4; i++ {
 		role := trust.ControlPlane
 		if i == 4 {
 			role = trust.Data
 		}
-		configs = append(configs, joinTo(t, nodes[0], c.on(wiredConfig(t, fmt.Sprintf("n%d", i))), role))
-		nodes = append(nodes, startWired(t, configs[i-1]))
+		configs = append(configs, harness.JoinTo(t, nodes[0], c.on(harness.WiredConfig(t, fmt.Sprintf("n%d", i))), role))
+		nodes = append(nodes, harness.StartWired(t, configs[i-1]))
 	}
 	for _, cfg := range configs[:3] {
 		harness.Eventually(t, ctx, cfg.Name+" has a copy of the authority", func() bool {
@@ -81,7 +81,7 @@ func TestAClusterComesBackAfterWeeks(t *testing.T) {
 		})
 	}
 	for i := range nodes {
-		stopNode(t, nodes[len(nodes)-1-i])
+		harness.StopNode(t, nodes[len(nodes)-1-i])
 	}
 	c.pass(20 * day)
 	var all sync.WaitGroup
@@ -98,9 +98,9 @@ func TestAClusterComesBackAfterWeeks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("server %d: %v", i+1, err)
 		}
-		t.Cleanup(func() { stopNode(t, nodes[i]) })
+		t.Cleanup(func() { harness.StopNode(t, nodes[i]) })
 	}
-	nodes[3] = startWired(t, configs[3])
-	driver, _ := connectTo(t, nodes[0])
-	ranOn(driver, t, nodes)
+	nodes[3] = harness.StartWired(t, configs[3])
+	driver, _ := harness.ConnectTo(t, nodes[0])
+	harness.RanOn(driver, t, nodes)
 }

@@ -38,7 +38,7 @@ func where(b []byte) (string, error) {
 func (k *keeper) Where(_ context.Context, b []byte) (string, error) { return where(b) }
 
 var (
-	e2eWhere    = mobula.Register1("e2e/where", func(_ context.Context, b []byte) (string, error) { return where(b) })
+	e2eWhere    = mobula.Register1("e2e/api/where", func(_ context.Context, b []byte) (string, error) { return where(b) })
 	keeperWhere = mobula.RegisterMethod1(keepers, "Where", (*keeper).Where)
 )
 

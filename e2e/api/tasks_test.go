@@ -22,7 +22,7 @@ import (
 var (
 	errNope = errors.New("nope")
 
-	e2eAdd  = mobula.Register2("e2e/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
+	e2eAdd  = mobula.Register2("e2e/api/add", func(_ context.Context, a, b float64) (float64, error) { return a + b, nil })
 	e2eHold = mobula.Register2("e2e/hold", hold)
 	e2eDive = mobula.Register1("e2e/dive", dive)
 	e2ePeek = mobula.Register1("e2e/peek", func(ctx context.Context, in nestedRef) (string, error) {

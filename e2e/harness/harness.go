@@ -57,7 +57,7 @@ func TempDir(t *testing.T) string {
 }
 
 // StartNode runs a node with a driver in this process. The context is the driver's.
-func StartNode(t *testing.T, ctx context.Context, cfg node.Config) (*node.Node, context.Context) { //nolint:revive // t comes first
+func StartNode(t *testing.T, ctx context.Context, cfg node.Config) (*node.Node, context.Context) {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = TempDir(t)
@@ -101,7 +101,7 @@ func BothModes(t *testing.T, cfg node.Config, f func(t *testing.T, ctx context.C
 }
 
 // Eventually polls what there is no notice of, until it holds or ctx ends.
-func Eventually(t *testing.T, ctx context.Context, what string, cond func() bool) { //nolint:revive // t comes first
+func Eventually(t *testing.T, ctx context.Context, what string, cond func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

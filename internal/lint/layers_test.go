@@ -87,7 +87,7 @@ var homes = map[string][]string{
 	"go.uber.org/goleak":                 words("mobulatest"),
 	"go.yaml.in/yaml/v3":                 words("internal/tools telemetry/collector"),
 	"gocloud.dev":                        words("objectstore/spill/s3"),
-	"golang.org/x/sys":                   words("benchmarks cmd internal objectstore raylet wire"),
+	"golang.org/x/sys":                   words("benchmarks cmd e2e internal objectstore raylet wire"),
 	"golang.org/x/term":                  words("cmd"),
 	"google.golang.org/grpc":             words("telemetry/collector"),
 	"golang.org/x/sync":                  words("internal/tools"),
