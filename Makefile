@@ -112,7 +112,7 @@ stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5
 	cd python && MOBULA_STRESS=1 MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q tests/test_faults.py tests/test_nested.py
 
 soak: ## 30 minutes of short jobs under kills of workers, after which the node holds what it held before; SOAK=10m says otherwise
-	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e
+	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e/restarts
 
 deep: ## a part of what looks for new faults, and takes too long for every change, on a clone; ARGS=--list, ARGS="--part NAME"
 	$(GO) run ./internal/tools/deep $(ARGS)

@@ -11,10 +11,10 @@ import (
 // PythonHelpers is the module that is Python's half of these tests: python/tests/helpers_of_go.py.
 const PythonHelpers = "helpers_of_go"
 
-// Python gives the options of Python workers that know the package and the helpers of this source.
+// Python gives the options of Python workers that know the package and the helpers of this source. It is for packages beside this one.
 func Python(t *testing.T) []mobula.PythonOption {
 	t.Helper()
-	root, err := filepath.Abs("../python")
+	root, err := filepath.Abs("../../python")
 	if err != nil {
 		t.Fatal(err)
 	}

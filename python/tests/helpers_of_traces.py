@@ -1,4 +1,4 @@
-"""A driver whose traces e2e/python_trace_test.go reads: what it is told to do, on a node that runs, with the functions of a Go program."""
+"""A driver whose traces e2e/languages/python_trace_test.go reads: what it is told to do, on a node that runs, with the functions of a Go program."""
 
 from __future__ import annotations
 

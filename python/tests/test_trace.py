@@ -1,4 +1,4 @@
-"""How a trace begins and is passed on; e2e/python_trace_test.go follows it through processes."""
+"""How a trace begins and is passed on; e2e/languages/python_trace_test.go follows it through processes."""
 
 from __future__ import annotations
 

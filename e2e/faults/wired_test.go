@@ -1,0 +1,150 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"mobula"
+	"mobula/e2e/harness"
+	"mobula/gcs/gcstest"
+	"mobula/internal/errs"
+	"mobula/internal/node"
+	"mobula/internal/trust"
+)
+
+// startCluster runs n nodes, the first of which founds the cluster.
+func startCluster(t *testing.T, n int) (nodes []*node.Node) {
+	t.Helper()
+	nodes = append(nodes, harness.StartWired(t, harness.WiredConfig(t, "n1")))
+	for i := 2; i <= n; i++ {
+		nodes = append(nodes, harness.StartWired(t, harness.JoinTo(t, nodes[0], harness.WiredConfig(t, fmt.Sprintf("n%d", i)), trust.Data)))
+	}
+	return nodes
+}
+
+// A cluster from nothing: a node founds it, others join by token over TLS, and tasks and values move between them.
+func TestAClusterFromNothing(t *testing.T) {
+	nodes := startCluster(t, 3)
+	ctx, _ := harness.ConnectTo(t, nodes[1])
+	harness.RanOn(ctx, t, nodes)
+	var refs []mobula.Ref[[]byte]
+	want := 0
+	for i := range 9 {
+		refs = append(refs, bigThere.Go(ctx, mobula.V(byte(i))))
+		want += 2 * i
+	}
+	if got, err := sumOf.Go(ctx, refs).Get(ctx); err != nil || got != want {
+		t.Fatalf("the sum is %d, %v, want %d", got, err, want)
+	}
+}
+
+// A node that has joined comes back to its cluster by what its directory has, without a token, and gets work again.
+func TestANodeComesBackToItsCluster(t *testing.T) {
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
+	second := harness.StartWired(t, cfg)
+	ctx, _ := harness.ConnectTo(t, first)
+	harness.RanOn(ctx, t, []*node.Node{first, second})
+	harness.StopNode(t, second)
+	cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Role = nil, "", ""
+	harness.RanOn(ctx, t, []*node.Node{first, harness.StartWired(t, cfg)})
+}
+
+// A program elsewhere joins with a node of its own, which runs no work: its tasks run on the cluster's nodes.
+func TestADriverJoinsFromElsewhere(t *testing.T) {
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	token, err := first.MakeToken(t.Context(), trust.Driver, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	c, err := mobula.Connect(ctx, first.ClusterAddress(), mobula.ConnectToken(token), mobula.ConnectLogger(slog.New(slog.NewTextHandler(t.Output(), nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	var refs []mobula.Ref[string]
+	for range 8 {
+		refs = append(refs, harness.Where.Go(c.Context(ctx), mobula.V(10)))
+	}
+	at, err := mobula.GetAll(c.Context(ctx), refs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(at, func(a string) bool { return a != first.Address() }) {
+		t.Errorf("its tasks ran at %v, want %s", at, first.Address())
+	}
+}
+
+// Who has no token, or a wrong one, or is not reached, does not get in, and is told why.
+func TestStrangersDoNotJoin(t *testing.T) {
+	first, other := harness.StartWired(t, harness.WiredConfig(t, "n1")), harness.StartWired(t, harness.WiredConfig(t, "o1"))
+	foreign, err := other.MakeToken(t.Context(), trust.Data, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := first.MakeToken(t.Context(), trust.Data, time.Nanosecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := first.MakeToken(t.Context(), trust.Data, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what, token, advertise string
+		want                   error
+	}{
+		{"no token", "", "", errs.ErrInvalid},
+		{"a token of another cluster", foreign, "", trust.ErrAuthority},
+		{"a token that has expired", short, "", trust.ErrTokenExpired},
+		{"an address at which nobody reaches it, as behind a NAT", good, "127.0.0.77", trust.ErrUnreachable},
+	} {
+		cfg := harness.WiredConfig(t, "n2")
+		cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Advertise = []string{first.ClusterAddress()}, c.token, c.advertise
+		if n, err := node.Start(t.Context(), cfg); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.what, err)
+			if err == nil {
+				harness.StopNode(t, n)
+			}
+		}
+	}
+}
+
+// Nodes may have the cluster's tables in NATS servers that others run: they join, work, and are found dead likewise. A node that looks for the tables
+// elsewhere than the cluster has them is refused.
+func TestAClusterWhoseTablesAreElsewhere(t *testing.T) {
+	url := gcstest.Server(t)
+	at := func(name string) node.Config {
+		cfg := harness.WiredConfig(t, name)
+		cfg.GCS = []string{url}
+		return cfg
+	}
+	first := harness.StartWired(t, at("n1"))
+	second := harness.StartWired(t, harness.JoinTo(t, first, at("n2"), trust.ControlPlane))
+	third := harness.StartWired(t, harness.JoinTo(t, second, at("n3"), trust.Data))
+	ctx, _ := harness.ConnectTo(t, third)
+	harness.RanOn(ctx, t, []*node.Node{first, second, third})
+	own := harness.StartWired(t, harness.WiredConfig(t, "o1"))
+	for what, cfg := range map[string]node.Config{
+		"--gcs, as on": harness.JoinTo(t, first, harness.WiredConfig(t, "n4"), trust.Data), "without --gcs": harness.JoinTo(t, own, at("n4"), trust.Data),
+	} {
+		if n, err := node.Start(t.Context(), cfg); !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), what) {
+			t.Errorf("want an error with %q: %v", what, err)
+			if err == nil {
+				harness.StopNode(t, n)
+			}
+		}
+	}
+}

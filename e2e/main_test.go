@@ -1,9 +1,0 @@
-package e2e
-
-import (
-	"testing"
-
-	"mobula/e2e/harness"
-)
-
-func TestMain(m *testing.M) { harness.Main(m, bankMain, strangerMain) }

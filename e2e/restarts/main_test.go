@@ -1,0 +1,9 @@
+package restarts
+
+import (
+	"testing"
+
+	"mobula/e2e/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m, bankMain) }
