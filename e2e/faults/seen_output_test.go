@@ -9,6 +9,7 @@ import (
 
 	"mobula/e2e/harness"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // written keeps what a node passes on.
@@ -37,7 +38,7 @@ func (w *written) String() string {
 // await waits for a text.
 func (w *written) await(t *testing.T, text string) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(testkit.Patience())
 	for !strings.Contains(w.String(), text) {
 		select {
 		case <-w.more:

@@ -14,6 +14,7 @@ import (
 
 	"mobula"
 	"mobula/e2e/harness"
+	"mobula/internal/testkit"
 )
 
 // saidThere writes where it runs, and tells it.
@@ -163,16 +164,15 @@ func TestClocksThatAreApart(t *testing.T) {
 	ctx, c := harness.ConnectTo(t, nodes[0])
 	var refs []mobula.Ref[string]
 	for range 12 {
-		refs = append(refs, saidThere.Go(ctx, mobula.V(300), mobula.Deadline(time.Now().Add(50*time.Second))))
+		refs = append(refs, saidThere.Go(ctx, mobula.V(300), mobula.Deadline(time.Now().Add(testkit.Patience()))))
 	}
 	at, err := mobula.GetAll(ctx, refs)
 	if err != nil || !slices.Contains(at, nodes[1].Address()) {
 		t.Fatalf("with a deadline they run on %v: %v", at, err)
 	}
-	late := saidThere.Go(ctx, mobula.V(40_000), mobula.OnNode("2"), mobula.Deadline(time.Now().Add(3*time.Second)))
-	begun := time.Now()
-	if _, err := late.Get(ctx); !errors.Is(err, mobula.ErrDeadline) || time.Since(begun) > 20*time.Second {
-		t.Errorf("one that takes longer than its deadline: %v after %v", err, time.Since(begun))
+	late := saidThere.Go(ctx, mobula.V(600_000), mobula.OnNode("2"), mobula.Deadline(time.Now().Add(3*time.Second)))
+	if _, err := late.Get(ctx); !errors.Is(err, mobula.ErrDeadline) {
+		t.Errorf("one that takes longer than its deadline: %v", err)
 	}
 
 	there, d := harness.ConnectTo(t, nodes[1])

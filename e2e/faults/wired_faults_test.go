@@ -18,13 +18,14 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 )
 
 // refused starts a node that must not start, and checks what is said.
 func refused(t *testing.T, cfg node.Config, want error, says ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 	defer cancel()
 	n, err := node.Start(ctx, cfg)
 	if err == nil {
@@ -140,7 +141,7 @@ func TestACopyThatWasMovedTakesOver(t *testing.T) {
 	third := harness.StartWired(t, copied)
 	select {
 	case <-ended:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testkit.Patience()):
 		t.Fatal("the life before does not end")
 	}
 	if third.ID() != second.ID() {
@@ -196,13 +197,12 @@ func TestAServerOfJoinsThatIsNone(t *testing.T) {
 			cfg.Wires.Join = []string{l.Addr().String()}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			began := time.Now()
 			n, err := node.Start(ctx, cfg)
 			if err == nil {
 				harness.StopNode(t, n)
 			}
-			if took := time.Since(began); !errors.Is(err, errs.ErrNoNode) && !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Addr().String()) || took > 10*time.Second {
-				t.Errorf("after %v: %v", took, err)
+			if !errors.Is(err, errs.ErrNoNode) && !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), l.Addr().String()) {
+				t.Error(err)
 			}
 			if answer != "" {
 				cfg.Wires.Join = append(cfg.Wires.Join, first.ClusterAddress())
@@ -254,7 +254,7 @@ func TestADriversOwnNodeIsLost(t *testing.T) {
 	ctx, _ := harness.ConnectTo(t, nodes[2])
 	harness.RanOn(ctx, t, nodes)
 	waits := harness.Where.Go(gone, mobula.V(600_000), mobula.OnNode(nodes[2].ID()))
-	end, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	end, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	harness.Must(t, nodes[1].Kill(end))
 	harness.Must(t, os.RemoveAll(filepath.Dir(nodes[1].Address()))) // nobody starts it again: else its driver waits for that

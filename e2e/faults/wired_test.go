@@ -15,6 +15,7 @@ import (
 	"mobula/gcs/gcstest"
 	"mobula/internal/errs"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 )
 
@@ -63,7 +64,7 @@ func TestADriverJoinsFromElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 	defer cancel()
 	c, err := mobula.Connect(ctx, first.ClusterAddress(), mobula.ConnectToken(token), mobula.ConnectLogger(slog.New(slog.NewTextHandler(t.Output(), nil))))
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mobula"
+	"mobula/internal/testkit"
 )
 
 // A driver process is this test binary started again; what it does is named in its
@@ -79,7 +80,7 @@ func LaunchDriverOf(t *testing.T, exe, address, what string) *NodeProcess {
 	}
 	p := &NodeProcess{Cmd: cmd, Stdin: stdin}
 	t.Cleanup(func() { p.Stop(t) })
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(testkit.Patience(), func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err == nil && strings.TrimSpace(line) != "ready" {

@@ -17,6 +17,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/node"
 	"mobula/internal/steady"
+	"mobula/internal/testkit"
 	remoteshell "mobula/remote/shell"
 	transfershell "mobula/remote/transfer/shell"
 )
@@ -81,7 +82,7 @@ func StartNodesWith(t *testing.T, change func(i int, cfg *node.Config), cpus ...
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 			defer cancel()
 			if err := x.Close(ctx); err != nil {
 				t.Error(err)
@@ -112,7 +113,7 @@ func ConnectTo(t *testing.T, n *node.Node) (context.Context, *mobula.Cluster) {
 			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(c.Context(t.Context()), 60*time.Second)
+	ctx, cancel := context.WithTimeout(c.Context(t.Context()), testkit.Patience())
 	t.Cleanup(cancel)
 	return ctx, c
 }

@@ -20,6 +20,7 @@ import (
 
 	"mobula"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // A node process is this test binary started again with the node's configuration in its
@@ -134,7 +135,7 @@ func (p *NodeProcess) Stop(t *testing.T) {
 	if err := p.Stdin.Close(); err != nil {
 		t.Error(err)
 	}
-	late := time.AfterFunc(30*time.Second, func() { _ = p.Cmd.Process.Kill() })
+	late := time.AfterFunc(testkit.Patience(), func() { _ = p.Cmd.Process.Kill() })
 	defer late.Stop()
 	p.over = true
 	if err := p.Cmd.Wait(); err != nil {
@@ -175,7 +176,7 @@ func Launch(t *testing.T, c NodeConfig) (*NodeProcess, error) {
 	}
 	p := &NodeProcess{Cmd: cmd, Stdin: stdin, stdout: bufio.NewReader(stdout)}
 	t.Cleanup(func() { p.Stop(t) })
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() }) // then the read below ends
+	late := time.AfterFunc(testkit.Patience(), func() { _ = cmd.Process.Kill() }) // then the read below ends
 	defer late.Stop()
 	line, err := p.stdout.ReadString('\n')
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"mobula"
 	"mobula/internal/node"
 	_ "mobula/internal/node/gossip/memberlist" // nodes gossip
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 )
 
@@ -43,7 +44,7 @@ func WiredConfig(t *testing.T, name string) node.Config {
 // StartWired runs a node in this process.
 func StartWired(t *testing.T, cfg node.Config) *node.Node {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 	defer cancel()
 	n, err := node.Start(ctx, cfg)
 	if err != nil {
@@ -56,7 +57,7 @@ func StartWired(t *testing.T, cfg node.Config) *node.Node {
 // StopNode ends a node in order.
 func StopNode(t *testing.T, n *node.Node) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience())
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		t.Error(err)

@@ -3,12 +3,12 @@ package languages
 import (
 	"context"
 	"testing"
-	"time"
 
 	v1 "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"mobula"
 	"mobula/e2e/harness"
+	"mobula/internal/testkit"
 	"mobula/telemetry/collector"
 	_ "mobula/telemetry/otlp"
 )
@@ -30,7 +30,7 @@ func TestBenchTasksAreSampledByTheEnvironment(t *testing.T) {
 		if v, err := harness.Add.Go(ctx, mobula.V(1.0), mobula.V(2.0)).Get(ctx); err != nil || v != 3 {
 			t.Fatalf("%v, %v", v, err)
 		}
-		wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+		wait, cancel := context.WithTimeout(ctx, testkit.Patience())
 		defer cancel()
 		spans, err := col.Wait(wait, func(all []*v1.Span) bool { return len(all) > len(before) })
 		if err != nil {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"runtime"
 	"testing"
-	"time"
 
 	"mobula"
 	"mobula/e2e/harness"
+	"mobula/internal/testkit"
 	"mobula/mobulatest"
 )
 
@@ -40,7 +40,7 @@ func modes(t *testing.T, f func(t *testing.T, ctx context.Context), opts ...mobu
 	}{{"embedded", nil}, {"process", []mobula.StartOption{mobula.WithProcesses()}}} {
 		t.Run(m.name, func(t *testing.T) {
 			c := mobulatest.Start(t, append(m.opts, opts...)...)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
 			defer cancel()
 			f(t, c.Context(ctx))
 		})

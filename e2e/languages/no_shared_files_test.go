@@ -15,6 +15,7 @@ import (
 
 	"mobula/e2e/harness"
 	"mobula/internal/state"
+	"mobula/internal/testkit"
 )
 
 // builtCommand builds the command mobula.
@@ -127,7 +128,7 @@ func TestNodesNeedNotShareFiles(t *testing.T) {
 	t.Setenv("MOBULA_TOKEN", token)
 	two, _ := hidingNode(t, command, second, 2, []string{first, filepath.Dir(exe), program, filepath.Dir(goProgram), python}, "--join", at)
 	nodes := []string{one, two}
-	for deadline := time.Now().Add(30 * time.Second); len(asked[state.Page[state.Node]](t, command, one, "list", "nodes").Rows) < 2; {
+	for deadline := time.Now().Add(testkit.Patience()); len(asked[state.Page[state.Node]](t, command, one, "list", "nodes").Rows) < 2; {
 		if time.Now().After(deadline) {
 			t.Fatal("the first node does not know of the second")
 		}

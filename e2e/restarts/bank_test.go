@@ -244,11 +244,8 @@ func (b *teller) book(ctx context.Context, i int, entry string, by int) error {
 	return context.Cause(ctx)
 }
 
-// patience is how long an answer may take.
-const patience = 40 * time.Second
-
 func (b *teller) ask(ctx context.Context, i int, call func(context.Context, mobula.ActorRef[account]) mobula.Ref[standing]) (standing, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, testkit.Patience())
 	defer cancel()
 	b.mu.Lock()
 	a, ok := b.refs[i]
@@ -265,7 +262,7 @@ func (b *teller) ask(ctx context.Context, i int, call func(context.Context, mobu
 	ref := call(ctx, a)
 	s, err := ref.Get(ctx)
 	if errors.Is(err, mobula.ErrGetTimeout) { // what a reader of the failure wants to know
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testkit.Patience())
 		defer cancel()
 		b.mu.Lock()
 		c := b.c
@@ -283,7 +280,7 @@ func (b *teller) ask(ctx context.Context, i int, call func(context.Context, mobu
 func (b *teller) cluster(ctx context.Context) (*mobula.Cluster, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for end := time.Now().Add(patience); b.c == nil; {
+	for end := time.Now().Add(testkit.Patience()); b.c == nil; {
 		c, err := mobula.Connect(ctx, b.Address, mobula.ConnectLogger(harness.Quiet()))
 		if err == nil {
 			b.c = c
@@ -342,7 +339,7 @@ func (b branch) launch(t *testing.T) *clerk {
 // says waits for a line.
 func (p *clerk) says(t *testing.T, want string) {
 	t.Helper()
-	late := time.AfterFunc(4*patience, func() { _ = p.Cmd.Process.Signal(syscall.SIGQUIT) }) // then the read below ends
+	late := time.AfterFunc(2*testkit.Patience(), func() { _ = p.Cmd.Process.Signal(syscall.SIGQUIT) }) // then the read below ends
 	defer late.Stop()
 	if p.out.Scan(); p.out.Text() != want {
 		t.Fatalf("a process of the bank says %q, where %q was to come", p.out.Text(), want)

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"mobula"
 	"mobula/e2e/harness"
+	"mobula/internal/testkit"
 	"mobula/raylet/oplog"
 )
 
@@ -83,7 +83,7 @@ func TestADamagedJobIsSetAside(t *testing.T) {
 					t.Errorf("an object of the other job: %d, %v", len(v), err)
 				}
 			}
-			short, end := context.WithTimeout(lost, 30*time.Second)
+			short, end := context.WithTimeout(lost, testkit.Patience())
 			defer end()
 			if _, err := gone.Get(short); !errors.Is(err, mobula.ErrOwnerDied) || !strings.Contains(err.Error(), filepath.Join(cfg.Dir, "lost", "1")) {
 				t.Errorf("the lost job's driver is told %v", err)

@@ -8,13 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"mobula"
 	"mobula/e2e/harness"
 	"mobula/internal/pidfd"
+	"mobula/internal/testkit"
 )
 
 // leaves is what a task runs that leaves three processes: a child, one with a session of its own, and a daemon, of which no
@@ -74,7 +74,7 @@ func families(t *testing.T, ctx context.Context) map[string][]int {
 func wantGone(t *testing.T, what string, pids []int) {
 	t.Helper()
 	for i, pid := range pids {
-		if !pidfd.Await(t.Context(), pid, 30*time.Second) {
+		if !pidfd.Await(t.Context(), pid, testkit.Patience()) {
 			t.Errorf("%s: process %d, the %d. of worker, child, session and daemon, lives", what, pid, i)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"mobula"
 	"mobula/e2e/harness"
+	"mobula/internal/testkit"
 )
 
 // ticker is an actor of which it does not matter that it forgets.
@@ -214,7 +215,7 @@ func TestNameOfADeadActorIsFreeAfterAKill(t *testing.T) {
 		if err := a.Kill(cctx); err != nil {
 			t.Fatal(err)
 		}
-		for end := time.Now().Add(5 * time.Second); !dead.Load() && time.Now().Before(end); {
+		for end := time.Now().Add(testkit.Patience()); !dead.Load() && time.Now().Before(end); {
 			time.Sleep(20 * time.Microsecond)
 		}
 		p.Kill(t)

@@ -32,13 +32,9 @@ var timed = map[string]string{
 	"e2e/cluster.TestTheProbesHearWhatIsSaid":                   "how long a stranger listens",
 	"e2e/cluster.reach":                                         "how long a stranger listens for what nobody must say",
 	"e2e/cluster.realTables":                                    "how long it measures",
+	"e2e/faults.TestAServerOfJoinsThatIsNone":                   "how long a node tries",
+	"e2e/faults.TestClocksThatAreApart":                         "a deadline of a task",
 	"telemetry/otlp.TestWhatASlowCollectorDoesNotTakeIsCounted": "a collector that takes nothing: an end uses its time up",
-}
-
-// later tells whether a file is one of the end-to-end tests. Split first: they are moved to packages of their own, and mended there. Those that have a package are
-// held to the rule.
-func later(file string) bool {
-	return in(file, "e2e") && !slices.ContainsFunc(words("e2e/api e2e/cluster e2e/harness"), func(dir string) bool { return in(file, dir) })
 }
 
 // TestWaitsTakeTheirBoundFromTheKit finds the waits of tests that end after a constant of real time.
@@ -59,8 +55,6 @@ func TestWaitsTakeTheirBoundFromTheKit(t *testing.T) {
 			for _, w := range waitsOf(f, known) {
 				fn := dir + "." + w.in
 				switch {
-				case later(name):
-					used["later"] = true
 				case timed[fn] != "":
 					used[fn] = true
 				default:
@@ -73,9 +67,6 @@ func TestWaitsTakeTheirBoundFromTheKit(t *testing.T) {
 		if !used[fn] {
 			t.Errorf("timed names %s (%s), where no wait has such a bound: delete the line", fn, why)
 		}
-	}
-	if !used["later"] {
-		t.Error("no wait of the end-to-end tests has such a bound: delete later")
 	}
 }
 
