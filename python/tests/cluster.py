@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any, Iterator
 
 import cloudpickle
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api
@@ -16,10 +15,7 @@ from mobula._api import connecting
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-TIMEOUT = 30.0
 STORE = 64 << 20
-
-until = functools.partial(waiting.until, timeout=15.0)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +40,7 @@ def dir(tmp_path: Any) -> str:
 
 
 def get(refs: Any) -> Any:
-    return mobula.get(refs, timeout=TIMEOUT)
+    return mobula.get(refs, timeout=PATIENCE)
 
 
 def free() -> float:

@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(__file__))
 
 import seeds
+import waiting
 from mininode import MiniNode
 
 import mobula
@@ -23,6 +24,11 @@ import mobula
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    waiting.stretch(config)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import threading
 from typing import Any, Optional
 
 import cbor2
+from waiting import PATIENCE
 
 from mobula import _ids
 from mobula._version import RELEASE
@@ -497,11 +498,11 @@ class MiniNode:
 
     # ---- for tests
 
-    def until(self, f: Any, timeout: float = 10.0) -> Any:
+    def until(self, f: Any) -> Any:
         """Waits until f gives something true."""
         with self.lock:
-            ok = self.changed.wait_for(f, timeout)
-            assert ok, "it did not happen in time"
+            ok = self.changed.wait_for(f, PATIENCE)
+            assert ok, f"within {PATIENCE:g} s: never true"
             return ok
 
     def driver(self) -> Peer:
@@ -516,7 +517,7 @@ class MiniNode:
             self.control.shutdown(socket.SHUT_RDWR)
             self.control.close()
         if self.template is not None:
-            assert self.template.wait(60) == 0
+            assert self.template.wait(PATIENCE) == 0
         self.drop_all()
         os.close(self.fd)
         shutil.rmtree(self.dir, ignore_errors=True)

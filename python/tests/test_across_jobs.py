@@ -10,6 +10,7 @@ import cloudpickle
 import pytest
 from cluster import get, objects, until
 from test_refs_in_exceptions import Missing, check, error_of, settled, value
+from waiting import PATIENCE
 
 import mobula
 from mobula import _ids
@@ -85,14 +86,14 @@ def test_what_a_call_gives(far: Any, size: int) -> None:
     assert get(read.remote(refs)) == ("x", size, "x")
     assert get(value.remote(refs[0]))[0] == "x"
     box, passed = mobula.put(refs), value.remote(refs)
-    mobula.wait([passed], timeout=30)
+    mobula.wait([passed], timeout=PATIENCE)
     del refs
     settled()
     look(get(box), "x", size)
     look(get(passed), "x", size)
     del box, passed
     unread = far.give.remote("y", size)
-    mobula.wait([unread], timeout=30)
+    mobula.wait([unread], timeout=PATIENCE)
     settled()
     look(get(unread), "y", size)
     del unread
@@ -128,7 +129,7 @@ def test_what_the_actor_keeps(far: Any, size: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_over_a_kill_of_the_node(kept: Any, far: Any, size: int) -> None:
     refs, unread = get(far.give.remote("x", size)), far.give.remote("y", size)
-    mobula.wait([unread], timeout=30)
+    mobula.wait([unread], timeout=PATIENCE)
     settled()
     kept.kill()
     kept.start()

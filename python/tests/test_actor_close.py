@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
-import waiting
+from waiting import until
 
 import mobula
 
@@ -54,7 +54,7 @@ class Door(Notes):
 
 
 def noted(path: Path, want: list[str]) -> None:
-    waiting.until(lambda: path.exists() and path.read_text().split() == want)
+    until(lambda: path.exists() and path.read_text().split() == want)
 
 
 @pytest.mark.parametrize("cls", [Notes, Async])

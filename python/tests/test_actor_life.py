@@ -11,7 +11,7 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula.exceptions import InvalidError, TaskError
@@ -59,7 +59,7 @@ class Mortal:
 def test_a_watch_tells_restarts_and_the_end(node: Any) -> None:
     a = mobula.remote(max_restarts=1)(Mortal).remote()
     seen = []
-    for e in mobula.watch(a, timeout=60):
+    for e in mobula.watch(a, timeout=PATIENCE):
         if not seen or seen[-1] != (e.state, e.restarts):
             seen.append((e.state, e.restarts))
         if e.state == "alive":
@@ -79,7 +79,7 @@ def test_a_watch_tells_restarts_and_the_end(node: Any) -> None:
 def test_a_watch_does_not_hold_the_actor_and_outlives_the_node(kept: Any) -> None:
     with mobula.init(kept.address):
         a = mobula.remote(max_restarts=-1)(Mortal).remote()
-        events = mobula.watch(a, timeout=60)
+        events = mobula.watch(a, timeout=PATIENCE)
         assert next(e for e in events if e.state == "alive").restarts == 0
         kept.kill()
         kept.start()
@@ -92,19 +92,19 @@ def test_stop_lets_calls_run_and_closes(node: Any, tmp_path: Path) -> None:
     path = tmp_path / "n"
     a = mobula.remote(Mortal).remote(str(path))
     refs = [a.slow.remote(str(i)) for i in range(3)]
-    mobula.stop(a, timeout=60)
+    mobula.stop(a, timeout=PATIENCE)
     assert path.read_text() == "0 1 2 closed"
     assert mobula.get(refs) == ["0", "1", "2"]
     with pytest.raises(mobula.ActorDiedError):
         mobula.get(a.note.remote("late"))
-    mobula.stop(a, timeout=60)  # it has ended
+    mobula.stop(a, timeout=PATIENCE)  # it has ended
     failing = mobula.remote(Mortal).remote("", True)
     mobula.get(failing.note.remote("made"))
     with pytest.raises(TaskError, match="disk full"):
-        mobula.stop(failing, timeout=60)
+        mobula.stop(failing, timeout=PATIENCE)
     itself = mobula.remote(Mortal).remote()
     mobula.get(itself.end.remote())
-    assert [e.state for e in mobula.watch(itself, timeout=60)][-1] == "dead"
+    assert [e.state for e in mobula.watch(itself, timeout=PATIENCE)][-1] == "dead"
     with pytest.raises(TypeError):
         mobula.stop("a")  # type: ignore[arg-type]
 
@@ -138,14 +138,14 @@ class AsyncTicker(Ticker):
 def test_timers_tick_between_calls_and_do_not_hold_the_actor(node: Any, tmp_path: Path, cls: Any) -> None:
     path = tmp_path / "n"
     a = mobula.remote(cls).remote(str(path))
-    waiting.until(lambda: len(mobula.get(a.all.remote())) > 10)
+    until(lambda: len(mobula.get(a.all.remote())) > 10)
     mobula.get(a.quiet.remote())
     seen = mobula.get(a.all.remote())
     assert seen.count("once") == 1 and set(seen) == {"tick", "once"}
     b = mobula.remote(cls).remote(str(path) + "b")
-    waiting.until(lambda: len(mobula.get(b.all.remote())) > 3)
+    until(lambda: len(mobula.get(b.all.remote())) > 3)
     del b
-    waiting.until(lambda: Path(str(path) + "b").exists())
+    until(lambda: Path(str(path) + "b").exists())
     with pytest.raises(InvalidError):
         mobula.every(1, a.note)
 
@@ -161,7 +161,7 @@ class Boss:
 def test_a_child_that_dies_fails_its_parent(node: Any) -> None:
     a = mobula.remote(max_restarts=1)(Boss).remote()
     alive = []
-    for e in mobula.watch(a, timeout=60):
+    for e in mobula.watch(a, timeout=PATIENCE):
         if e.state == "alive":
             alive.append(e.restarts)
             mobula.get(a.hands.remote()).die.remote()

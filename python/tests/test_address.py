@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 import pytest
+from waiting import PATIENCE
 
 import mobula
 from mobula import _node
@@ -92,5 +93,5 @@ def test_another_users_node_is_named() -> None:
         return  # the kernel lets no other become a second user
     with tempfile.TemporaryDirectory() as d:  # 0700, root's
         path = os.path.join(d, "node.sock")
-        p = subprocess.run([sys.executable, "-c", _STRANGER, path, os.path.dirname(os.path.dirname(mobula.__file__))], capture_output=True, text=True, timeout=60)
+        p = subprocess.run([sys.executable, "-c", _STRANGER, path, os.path.dirname(os.path.dirname(mobula.__file__))], capture_output=True, text=True, timeout=PATIENCE)
     assert f"{d} is user 0's, this process is user 65534's" in p.stdout and p.stderr == "", p

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import numpy as np
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 
@@ -37,7 +37,7 @@ def fill(kept: Any) -> None:
             mobula.put(np.full(1 << 20, 100 + i))
         mobula.shutdown()
     """)
-    subprocess.run([sys.executable, "-c", code, kept.address], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, kept.address], check=True, timeout=PATIENCE)
 
 
 def pinned(kept: Any) -> int:
@@ -85,7 +85,7 @@ def test_of_a_program_whose_node_has_stopped_and_another_came(kept: Any) -> None
     mobula.init(kept.address)
     held = mobula.get(mobula.put(np.full(N, 7)))
     kept.process.terminate()
-    kept.process.wait(30)
+    kept.process.wait(PATIENCE)
     until(lambda: not lingering())
     kept.start()
     fill(kept)
@@ -120,7 +120,7 @@ def test_a_buffer_that_is_written_after_shutdown_is_nobodys_else(kept: Any) -> N
 
 def test_a_process_that_ends_with_arrays_gives_their_memory_back(kept: Any) -> None:
     code = "import sys, numpy as np, mobula; mobula.init(sys.argv[1]); x = mobula.get(mobula.put(np.full(1 << 20, 7)))"
-    subprocess.run([sys.executable, "-c", code, kept.address], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, kept.address], check=True, timeout=PATIENCE)
     until(lambda: pinned(kept) == 0)
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from mobula import _node
 
@@ -77,7 +78,7 @@ for _ in range(8):
 
 
 def _run(script: str, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", script, *args], capture_output=True, text=True, timeout=PATIENCE)
 
 
 @pytest.fixture(params=["own", "joined"])
@@ -138,7 +139,7 @@ except KeyboardInterrupt:
     try:
         assert p.stdout is not None and p.stdout.readline() == "waiting\n"
         os.killpg(p.pid, signal.SIGINT)
-        out, err = p.communicate(timeout=120)
+        out, err = p.communicate(timeout=PATIENCE)
     finally:
         p.kill()
         p.wait()

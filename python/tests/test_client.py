@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
+from waiting import PATIENCE
 
 import mobula
 from mobula import _api, _ids, _refs, _runtime, _value
@@ -90,7 +91,7 @@ def test_wait_and_timeouts(mini: MiniNode) -> None:
     mini.until(lambda: kinds(mini, m.Unget))
     with mini.lock:
         mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*flat(7)), 1))
-    assert mobula.get(never, timeout=5) == 7
+    assert mobula.get(never, timeout=PATIENCE) == 7
     there = unknown()
     with mini.lock:
         mini._resolve(there._h.id, m.Result(m.INLINE, m.Value(*flat(8)), 1))
@@ -226,7 +227,7 @@ def test_shutdown_and_init_again(mini: MiniNode) -> None:
 
     def wait() -> None:
         try:
-            mobula.get(never, timeout=20)
+            mobula.get(never, timeout=PATIENCE)
         except BaseException as e:
             failed.append(e)
 
@@ -235,7 +236,7 @@ def test_shutdown_and_init_again(mini: MiniNode) -> None:
     time.sleep(0.05)
     before = len(os.listdir("/proc/self/fd"))
     mobula.shutdown()
-    t.join(10)
+    t.join(PATIENCE)
     assert isinstance(failed[0], x.ShutdownError)
     assert not mobula.is_initialized()
     assert mobula.get(ref) == 1  # it is here

@@ -15,8 +15,9 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
-from cluster import TIMEOUT, cluster, free, get, node, objects, until  # noqa: F401
+from cluster import cluster, free, get, node, objects, until  # noqa: F401
 from notes import hold, note, noted
+from waiting import PATIENCE
 
 import mobula
 from mobula import _api, _node
@@ -84,7 +85,7 @@ def standing_still() -> Iterator[None]:
 
 def test_bytes_that_do_not_come(node: Any, monkeypatch: Any) -> None:
     ref = full.remote(1 << 18, 7)
-    mobula.wait([ref], timeout=TIMEOUT)  # that it is stored is known
+    mobula.wait([ref], timeout=PATIENCE)  # that it is stored is known
     monkeypatch.setattr(getting, "WARN_AFTER", 0.05)
     monkeypatch.setattr(getting, "FETCH_TIMEOUT", 0.2)
     with standing_still(), pytest.raises(x.FetchTimedOutError, match="2097152 bytes.*did not come within") as e:
@@ -195,7 +196,7 @@ def test_more_questions_than_are_answered_at_once(node: Any) -> None:
         for t in threads:
             t.start()
     for t in threads:
-        t.join(TIMEOUT)
+        t.join(PATIENCE)
     assert answers == [node.node] * 200
 
 
@@ -236,7 +237,7 @@ def test_what_the_disk_lost_is_made_again_or_lost(binary: str, tmp_path: Any) ->
     with mobula.init(num_cpus=2, object_store_memory=16 << 20, settings={"store-spill": tmp_path}):
         n = 1 << 18  # 2 MiB
         again, once, put = full.remote(n, 1), full.options(max_retries=0).remote(n, 2), mobula.put(np.full(n, 3))
-        mobula.wait([again, once], num_returns=2, timeout=TIMEOUT)
+        mobula.wait([again, once], num_returns=2, timeout=PATIENCE)
         with mobula.create(14 << 20, "u1"):  # everything else goes to disk
             assert {o["where"] for o in objects().values()} == {"spilled"}
             for path in tmp_path.rglob("*.spill"):
@@ -248,7 +249,7 @@ def test_what_the_disk_lost_is_made_again_or_lost(binary: str, tmp_path: Any) ->
         with pytest.raises(x.ObjectLostError, match="was put") as lost:
             get(put)
         with pytest.raises(x.ObjectLostError, match="was put"):
-            put.future().result(TIMEOUT)
+            put.future().result(PATIENCE)
         assert not isinstance(lost.value, x.ReconstructionFailedError)
 
 

@@ -14,6 +14,7 @@ import cloudpickle
 import pytest
 from cluster import cluster, dir, free, get, node, objects, until  # noqa: F401
 from notes import Keeper, hold, note, noted, size, stay
+from waiting import PATIENCE
 
 import mobula
 from mobula import exceptions as x
@@ -111,8 +112,8 @@ with mobula.init(sys.argv[1]):
     refs = [large.remote(i, sys.argv[2]) for i in range(1000)]
     mobula.wait(refs, num_returns=len(refs), timeout=0.01)  # from now on the node sends each as it comes
     os.kill(os.getpid(), signal.SIGSTOP)
-    assert mobula.get(refs, timeout=30) == [bytes([i % 256]) * 95_000 for i in range(1000)]
-    assert mobula.get(large.remote(7, sys.argv[2]), timeout=30)[0] == 7
+    assert mobula.get(refs) == [bytes([i % 256]) * 95_000 for i in range(1000)]
+    assert mobula.get(large.remote(7, sys.argv[2]))[0] == 7
 print("all there")
 """
 
@@ -126,7 +127,7 @@ def test_a_driver_that_is_stopped_loses_nothing(node: Any, dir: str) -> None:
             until(lambda: free() == 4)
         finally:
             driver.send_signal(signal.SIGCONT)
-        out, err = driver.communicate(timeout=60)
+        out, err = driver.communicate(timeout=PATIENCE)
     assert (out, driver.returncode) == ("all there\n", 0), err
 
 

@@ -14,8 +14,9 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
-from cluster import STORE, TIMEOUT, cluster, dir, free, get, node, objects, until  # noqa: F401
+from cluster import STORE, cluster, dir, free, get, node, objects, until  # noqa: F401
 from notes import Keeper, hold, note, noted, size, stay
+from waiting import PATIENCE
 
 import mobula
 from mobula import _api
@@ -51,10 +52,10 @@ def test_c3_wait_and_get_with_a_timeout(node: Any, dir: str) -> None:
     assert mobula.wait(refs, timeout=0.05) == ([], refs)
     assert 0.05 <= time.monotonic() - begun < 2
     note(dir, "7.go")
-    assert mobula.wait(refs, timeout=TIMEOUT) == ([refs[7]], refs[:7] + refs[8:])
+    assert mobula.wait(refs, timeout=PATIENCE) == ([refs[7]], refs[:7] + refs[8:])
     note(dir, "2.go")
     note(dir, "5.go")
-    ready, rest = mobula.wait(refs, num_returns=3, timeout=TIMEOUT)
+    ready, rest = mobula.wait(refs, num_returns=3, timeout=PATIENCE)
     assert ready == [refs[2], refs[5], refs[7]] and len(rest) == 7 and not set(ready) & set(rest)
     ready, rest = mobula.wait(refs, num_returns=10, timeout=0.05)
     assert len(ready) == 3 and len(rest) == 7
@@ -83,7 +84,7 @@ class Meeting:
         with self.lock:
             self.now += 1
             self.most = max(self.most, self.now)
-        self.room.wait(20)
+        self.room.wait(PATIENCE)
         with self.lock:
             self.now -= 1
             return self.most
@@ -177,7 +178,7 @@ def test_c6_calls_wait_for_room(node: Any, dir: str) -> None:
     assert not made
     note(dir, "go")
     for t in more:
-        t.join(TIMEOUT)
+        t.join(PATIENCE)
     assert sorted(get(held + made)) == list("abcdef")
     for _ in range(50):  # results that nobody keeps make room too
         stay.remote(dir, "dropped")
@@ -200,7 +201,7 @@ def test_c6_calls_without_a_result_have_their_places(node: Any, dir: str) -> Non
     assert not made
     note(dir, "go")
     for t in more:
-        t.join(TIMEOUT)
+        t.join(PATIENCE)
     assert sorted(made) == list("cdef") and [get(ref) for ref in stream] == ["b"]
     for n in range(50):
         waiting.remote(dir, str(n))
@@ -257,7 +258,7 @@ def test_c7_results_are_freed_and_spilled_each_by_itself(node: Any) -> None:
 
     refs = three.remote(1 << 17)
     names = [str(r)[len("ObjectRef("):-1] for r in refs]
-    mobula.wait(refs, num_returns=3, timeout=TIMEOUT)
+    mobula.wait(refs, num_returns=3, timeout=PATIENCE)
     until(lambda: set(names) <= set(objects()))
     del refs[1]
     until(lambda: names[1] not in objects())
@@ -438,7 +439,7 @@ with mobula.init(sys.argv[1], namespace="shop"):
 FINDS = """
 import sys, mobula
 with mobula.init(sys.argv[1], namespace="shop"):
-    print(mobula.get(mobula.get_actor("hits").inc.remote(), timeout=30))
+    print(mobula.get(mobula.get_actor("hits").inc.remote()))
 """
 
 
@@ -447,7 +448,7 @@ def test_c5_another_process_finds_a_detached_actor(binary: str, request: Any) ->
     kept = request.getfixturevalue("kept")
 
     def program(text: str) -> str:
-        return subprocess.run([sys.executable, "-c", text, kept.address], check=True, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run([sys.executable, "-c", text, kept.address], check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
     program(MAKES)
     assert program(FINDS) == "6\n"

@@ -19,6 +19,7 @@ np = pytest.importorskip("numpy")
 
 from dask.delayed import delayed  # noqa: E402
 from dask.order import order  # noqa: E402
+from waiting import PATIENCE  # noqa: E402
 
 import mobula.dask  # noqa: E402
 from mobula.dask import get  # noqa: E402
@@ -124,7 +125,7 @@ def test_errors_are_retried_as_mobula_remote_says(node: Any, log: str, options: 
     with dask.annotate(remote_args=options):
         assert attempts(log) == times
     with pytest.raises(OSError, match="not yet"):
-        mobula.get(mobula.remote(fails).options(**options).remote(log), timeout=30)
+        mobula.get(mobula.remote(fails).options(**options).remote(log), timeout=PATIENCE)
     assert len(logged(log)) == times
 
 

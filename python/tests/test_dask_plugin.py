@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import PATIENCE
 
 pytest.importorskip("dask")
 
@@ -59,5 +60,5 @@ def test_sessions(binary: str, tmp_path: pathlib.Path, text: str, code: int, say
     path.write_text(text)
     env = {**os.environ, "MOBULA_BINARY": binary, "MOBULA_DASK_STORE": str(64 << 20)}
     ended = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "mobula.dask.pytest_plugin", "-p", "no:cacheprovider", str(path)],
-                           cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60)
+                           cwd=tmp_path, env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert ended.returncode == code and says in ended.stdout, ended.stdout + ended.stderr

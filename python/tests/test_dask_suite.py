@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Callable
 
 import pytest
+from waiting import PATIENCE
 
 from dask_suite import runner, session, shard
 from dask_suite.collection import CollectionError, collect
@@ -39,7 +40,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
     (tmp_path / "counting.py").write_text(PLUGIN)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
-    def plan(timeout: float = 60.0, grace: float = 30.0, start: float = 60.0, plugin: str = "counting", **files: str) -> Plan:
+    def plan(timeout: float = PATIENCE, grace: float = PATIENCE, start: float = PATIENCE, plugin: str = "counting", **files: str) -> Plan:
         for name, text in files.items():
             (tmp_path / f"{name}.py").write_text(f"HERE = {str(tmp_path)!r}\n" + textwrap.dedent(text))
         return Plan(tmp_path, tuple(f"{n}.py" for n in files), plugin, timeout, grace, start)
@@ -247,7 +248,7 @@ def test_processes_left_behind_are_ended(make: Make, tmp_path: Path) -> None:
     except ProcessLookupError:
         return
     try:
-        assert select.select([fd], [], [], 10)[0], "it runs on"
+        assert select.select([fd], [], [], PATIENCE)[0], "it runs on"
     finally:
         os.close(fd)
 

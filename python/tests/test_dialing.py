@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from helpers_of_client import segments
 from mininode import MiniNode
+from waiting import PATIENCE
 
 import mobula
 from mobula import exceptions as x
@@ -87,7 +88,7 @@ def test_large_frames_in_pieces(tmp_path: Any) -> None:
         while at < len(stream):
             c.sendall(stream[at:at + size])
             at, size = at + size, size * 3 % 70_001 + 1
-        done.wait(10)
+        assert done.wait(PATIENCE)
         c.close()
 
     t = threading.Thread(target=serve)
@@ -114,5 +115,5 @@ f = mobula.remote(lambda: 3)
 print(mobula.get(f.remote()))
 mobula.shutdown()
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert (ran.stdout, ran.returncode) == ("3\n", 0), ran.stderr

@@ -17,7 +17,7 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _html
@@ -56,14 +56,14 @@ def total(xs: Any) -> Any:
 
 def test_submit(client: Client) -> None:
     f = client.submit(add, 1, b=2)
-    assert f.result(timeout=30) == 3 and f.status == "finished" and f.done() and not f.cancelled() and f.exception() is None
+    assert f.result(timeout=PATIENCE) == 3 and f.status == "finished" and f.done() and not f.cancelled() and f.exception() is None
     assert f.key.startswith("add-") and repr(f) == f"<Future: finished, key: {f.key}>"
     g = client.submit(add, f, b=client.submit(add, f))  # futures are passed as their results
-    assert g.result(30) == 7
+    assert g.result(PATIENCE) == 7
     nested = client.submit(total, [f, g, 1, (2,)[0]])
-    assert nested.result(30) == 13
-    assert client.submit(total, {"a": f, "b": g}).result(30) == 10
-    assert client.submit(lambda xs, ys: [xs[0][0], sorted(ys)], ([f],), {f, 9}).result(30) == [3, [3, 9]]
+    assert nested.result(PATIENCE) == 13
+    assert client.submit(total, {"a": f, "b": g}).result(PATIENCE) == 10
+    assert client.submit(lambda xs, ys: [xs[0][0], sorted(ys)], ([f],), {f, 9}).result(PATIENCE) == [3, [3, 9]]
     assert mobula.get(f.ref) == 3
 
 
@@ -78,7 +78,7 @@ def test_keys(client: Client) -> None:
     assert named.key == "now" and client.submit(time.time_ns, key="now").result() == named.result()
     before = named.result()
     del named
-    waiting.until(lambda: client.submit(time.time_ns, key="now").result() != before)  # with its last future a key is forgotten
+    until(lambda: client.submit(time.time_ns, key="now").result() != before)  # with its last future a key is forgotten
     a = np.arange(10)
     assert client.submit(np.sum, a).key == client.submit(np.sum, a.copy()).key != client.submit(np.sum, a + 1).key
 
@@ -86,12 +86,12 @@ def test_keys(client: Client) -> None:
 def test_errors(client: Client) -> None:
     f = client.submit(fail, "it")
     with pytest.raises(KeyError) as e:
-        f.result(30)
+        f.result(PATIENCE)
     assert type(e.value) is KeyError and "fail" in e.value.__cause__.remote_traceback  # type: ignore[union-attr]
     assert f.status == "error" and type(f.exception()) is KeyError
     dependent = client.submit(add, f)
     with pytest.raises(KeyError):
-        dependent.result(30)
+        dependent.result(PATIENCE)
     slow = client.submit(sleep, 20)
     with pytest.raises(TimeoutError):
         slow.result(timeout=0.05)
@@ -116,7 +116,7 @@ def test_retries_and_resources(client: Client, tmp_path: Any) -> None:
             raise OSError(n)
         return n
 
-    assert client.submit(flaky, retries=2, pure=False).result(60) == 2
+    assert client.submit(flaky, retries=2, pure=False).result(PATIENCE) == 2
     tried = tmp_path / "tried"
 
     def deadly() -> str:
@@ -129,12 +129,12 @@ def test_retries_and_resources(client: Client, tmp_path: Any) -> None:
             raise OSError(n)
         return "at last"
 
-    assert client.submit(deadly, retries=1, pure=False).result(60) == "at last"  # two that died of it do not count
+    assert client.submit(deadly, retries=1, pure=False).result(PATIENCE) == "at last"  # two that died of it do not count
     with pytest.raises(OSError):
-        client.submit(lambda: (_ for _ in ()).throw(OSError()), pure=False).result(30)
+        client.submit(lambda: (_ for _ in ()).throw(OSError()), pure=False).result(PATIENCE)
     with pytest.raises(x.UnschedulableError):
-        client.submit(add, 1, key="rare", resources={"rare": 1}).result(30)
-    assert client.submit(add, 1, resources={"CPU": 0.5, "memory": 1 << 20}).result(30) == 2
+        client.submit(add, 1, key="rare", resources={"rare": 1}).result(PATIENCE)
+    assert client.submit(add, 1, resources={"CPU": 0.5, "memory": 1 << 20}).result(PATIENCE) == 2
 
 
 def test_map_and_gather(client: Client) -> None:
@@ -176,10 +176,10 @@ def test_map_and_gather(client: Client) -> None:
 def test_scatter(client: Client) -> None:
     a = np.arange(100_000.0)
     f = client.scatter(a)
-    assert f.done() and (client.submit(add, f).result(30) == a + 1).all()
+    assert f.done() and (client.submit(add, f).result(PATIENCE) == a + 1).all()
     assert client.scatter(a.copy()).ref == f.ref and client.scatter(a, hash=False).ref != f.ref
     xs = client.scatter([1, 2, 3])
-    assert client.gather(xs) == [1, 2, 3] and client.submit(total, xs).result(30) == 6
+    assert client.gather(xs) == [1, 2, 3] and client.submit(total, xs).result(PATIENCE) == 6
     assert client.gather(client.scatter({"u": 1, "v": 2}, broadcast=True)) == {"u": 1, "v": 2}
     f.cancel()
     with pytest.raises(futures.CancelledError):
@@ -218,7 +218,7 @@ def test_as_completed(client: Client) -> None:
 
 def test_wait_and_cancel(client: Client) -> None:
     slow, quick = client.submit(sleep, 30), client.submit(sleep, 0.01)
-    done, rest = wait([slow, quick], return_when="FIRST_COMPLETED", timeout=30)
+    done, rest = wait([slow, quick], return_when="FIRST_COMPLETED", timeout=PATIENCE)
     assert done == {quick} and rest == {slow}
     with pytest.raises(TimeoutError):
         wait([slow, quick], timeout=0.05)
@@ -230,8 +230,8 @@ def test_wait_and_cancel(client: Client) -> None:
     with pytest.raises(futures.CancelledError):
         slow.exception()
     with pytest.raises(futures.CancelledError):
-        behind.result(30)
-    waiting.until(behind.cancelled)
+        behind.result(PATIENCE)
+    until(behind.cancelled)
     assert wait(quick).done == {quick} and wait([slow, behind]).not_done == set()
     again = client.submit(sleep, 30)
     assert again.key == slow.key and again.status == "pending"  # a key that was cancelled may be called again
@@ -245,7 +245,7 @@ def test_done_callbacks(client: Client) -> None:
     over = threading.Event()
 
     def note(f: Future) -> None:
-        got.append((f.key, f.status, client.submit(add, 1).result(30)))  # it may wait
+        got.append((f.key, f.status, client.submit(add, 1).result(PATIENCE)))  # it may wait
         if len(got) == 2:
             over.set()
 
@@ -253,7 +253,7 @@ def test_done_callbacks(client: Client) -> None:
     done = client.submit(add, 5, key="done")
     wait(done)
     done.add_done_callback(note)
-    assert over.wait(30)
+    assert over.wait(PATIENCE)
     assert sorted(got) == [("done", "finished", 2), ("later", "finished", 2)]
 
 
@@ -269,12 +269,12 @@ def test_a_client_that_was_closed(client: Client) -> None:
     with Client() as other:
         slow = other.submit(sleep, SLOW, pure=False)
         slow.add_done_callback(note)
-    assert not slow.done() and slow.result(timeout=30) == SLOW  # the connection is not this client's, and goes on
-    waiting.until(lambda: got)
+    assert not slow.done() and slow.result(timeout=PATIENCE) == SLOW  # the connection is not this client's, and goes on
+    until(lambda: got)
     slow.add_done_callback(note)
-    assert over.wait(30) and [status for status, _ in got] == ["finished"] * 2
+    assert over.wait(PATIENCE) and [status for status, _ in got] == ["finished"] * 2
     for _, thread in got:
-        thread.join(30)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
     other.close()  # a second time
     assert repr(other) == "<Client: closed>"
@@ -284,7 +284,7 @@ def test_a_client_that_was_closed(client: Client) -> None:
     mine = get_client()
     assert get_client() is mine
     mine.close()
-    assert get_client() is not mine and get_client().submit(add, 1).result(30) == 2
+    assert get_client() is not mine and get_client().submit(add, 1).result(PATIENCE) == 2
 
 
 def test_a_client_ends_its_own_connection_only(binary: str) -> None:
@@ -314,7 +314,7 @@ def test_a_client_ends_its_own_connection_only(binary: str) -> None:
             print(tried(c), get_client().submit(abs, -1).result(), sep=", ")
         print(mobula.is_initialized())
     """
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE,
                           env={**os.environ, "MOBULA_BINARY": binary})
     closed, ended = "this client was closed: make another Client", "the connection of this client was ended: make another Client"
     assert said.stdout.splitlines() == [f"{closed}, False", "True", f"{ended}, False", f"{ended}, 1", "True"], said.stderr
@@ -327,12 +327,12 @@ def test_futures_in_tasks(client: Client) -> None:
         c = get_client()
         return sum(c.gather(c.map(add, range(n))))
 
-    assert client.submit(inner, 4).result(60) == 10
+    assert client.submit(inner, 4).result(PATIENCE) == 10
 
     def given(fs: Any) -> Any:
-        return fs[0]().result(timeout=30)  # hidden from the client, it arrives as a future
+        return fs[0]().result(timeout=PATIENCE)  # hidden from the client, it arrives as a future
 
-    assert client.submit(given, [lambda: f]).result(60) == 2
+    assert client.submit(given, [lambda: f]).result(PATIENCE) == 2
     assert list(client.get_executor(max_workers=2).map(abs, [-1, -2])) == [1, 2]
 
 
@@ -371,7 +371,7 @@ def test_a_client_for_coroutines(client: Client) -> None:
             with pytest.raises(x.InvalidError, match="async with"):
                 same.__enter__()
 
-    asyncio.run(asyncio.wait_for(main(), 100))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
     assert mobula.is_initialized()  # the connection was there before
 
 
@@ -379,7 +379,7 @@ def test_a_connection_of_a_coroutines_client(binary: str) -> None:
     program = ("import asyncio, mobula\nfrom mobula.distributed import Client\nasync def main():\n"
                "    async with Client(num_cpus=1, asynchronous=True) as c:\n        print(await c.submit(abs, -3))\n"
                "    print(mobula.is_initialized())\nasyncio.run(main())")
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE,
                           env={**os.environ, "MOBULA_BINARY": binary})
     assert said.stdout.split() == ["3", "False"], said.stderr
 
@@ -415,7 +415,7 @@ def test_references_are_awaited(client: Client) -> None:
                                    return_when=asyncio.FIRST_COMPLETED)
         assert [t.result() for t in first[0]] == [0.0]
 
-    asyncio.run(asyncio.wait_for(main(), 100))
+    asyncio.run(asyncio.wait_for(main(), PATIENCE))
 
 
 async def _value(ref: Any) -> Any:

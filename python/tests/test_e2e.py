@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import os
 import sys
@@ -14,14 +13,12 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
 from mobula._api import connecting
-
-until = functools.partial(waiting.until, timeout=15.0)
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -77,7 +74,7 @@ class Counter:
 
 
 def test_tasks(node: Any) -> None:
-    assert mobula.get(add.remote(add.remote(1, 2), b=3), timeout=30) == 6
+    assert mobula.get(add.remote(add.remote(1, 2), b=3), timeout=PATIENCE) == 6
     assert mobula.get([add.remote(i, i) for i in range(3000)]) == [2 * i for i in range(3000)]
     a = np.arange(200_000.0)
     assert (mobula.get(add.remote(mobula.put(a), a)) == 2 * a).all()
@@ -91,7 +88,7 @@ def test_tasks(node: Any) -> None:
 
 
 def test_functions_run_in_processes_that_are_used_again(node: Any) -> None:
-    pids = {mobula.get(mobula.remote(lambda: os.getpid()).remote(), timeout=30) for _ in range(6)}
+    pids = {mobula.get(mobula.remote(lambda: os.getpid()).remote(), timeout=PATIENCE) for _ in range(6)}
     assert len(pids) <= 2 and os.getpid() not in pids
 
 
@@ -118,7 +115,7 @@ def test_a_function_is_loaded_once_a_worker_and_a_large_one_travels_as_a_file(no
     f = mobula.remote(lambda i: (os.getpid(), float(captured[i])))  # type: ignore[index]
     folder = os.path.join(_runtime.client().welcome.job_dir, "functions")
     before = set(os.listdir(folder)) if os.path.isdir(folder) else set()
-    got = mobula.get([f.remote(i) for i in range(200)], timeout=60)
+    got = mobula.get([f.remote(i) for i in range(200)], timeout=PATIENCE)
     assert {v for _, v in got} == {1.0}
     with open(path) as written:
         loads = [int(line) for line in written]
@@ -131,7 +128,7 @@ def test_a_function_is_loaded_once_a_worker_and_a_large_one_travels_as_a_file(no
 def test_a_thousand_references_in_one_value(node: Any) -> None:
     refs = [mobula.put(i) for i in range(1000)]
     total = mobula.remote(lambda rs: sum(mobula.get(rs)))
-    assert mobula.get(total.remote(refs), timeout=30) == 499_500
+    assert mobula.get(total.remote(refs), timeout=PATIENCE) == 499_500
     del refs
     until(lambda: not rows("objects"))
 
@@ -173,7 +170,7 @@ def test_a_reference_in_a_result_is_held_until_the_owner_knows_of_it(node: Any, 
         f = actor.made.options(**o)
     for _ in range(5):
         given = f.remote()
-        assert mobula.get(mobula.get(given[0] if many else given)[1], timeout=30) == 1
+        assert mobula.get(mobula.get(given[0] if many else given)[1], timeout=PATIENCE) == 1
 
 
 def test_many_small_values_are_more_than_a_message_may_hold(node: Any) -> None:
@@ -185,12 +182,12 @@ def test_many_small_values_are_more_than_a_message_may_hold(node: Any) -> None:
 
     refs = many.remote(*[one] * n)
     for r in refs[:1] + refs[-1:]:
-        assert mobula.get(r, timeout=60) == one
+        assert mobula.get(r, timeout=PATIENCE) == one
 
 
 def test_nested_gets_do_not_starve(node: Any) -> None:
-    assert mobula.get(depth.remote(10), timeout=60) == 10
-    assert mobula.get(fib.remote(8), timeout=60) == 21
+    assert mobula.get(depth.remote(10), timeout=PATIENCE) == 10
+    assert mobula.get(fib.remote(8), timeout=PATIENCE) == 21
 
 
 def test_threads_of_a_task_wait_as_the_task_does(node: Any) -> None:
@@ -201,7 +198,7 @@ def test_threads_of_a_task_wait_as_the_task_does(node: Any) -> None:
         with ThreadPoolExecutor(4) as pool:
             return sum(pool.map(lambda i: mobula.get(depth.remote(i % 3)), range(n)))
 
-    got = mobula.get([threads.remote(8) for _ in range(3)], timeout=60)
+    got = mobula.get([threads.remote(8) for _ in range(3)], timeout=PATIENCE)
     assert got == [7, 7, 7]
 
 
@@ -216,16 +213,16 @@ def test_what_a_task_awaits_counts_as_its_wait(binary: str) -> None:
 
         @mobula.remote
         def futures(n: int) -> int:
-            return sum(f.result(30) for f in [add.remote(i).future() for i in range(n)])
+            return sum(f.result(PATIENCE) for f in [add.remote(i).future() for i in range(n)])
 
         @mobula.remote
         def leaves_one_behind() -> None:
             sleep.remote(0.2).future()
 
-        assert mobula.get(awaits.remote(5), timeout=30) == 10
-        assert mobula.get(futures.remote(5), timeout=30) == 10
-        mobula.get([leaves_one_behind.remote() for _ in range(3)], timeout=30)
-        assert mobula.get([add.remote(i) for i in range(20)], timeout=30) == list(range(20))
+        assert mobula.get(awaits.remote(5), timeout=PATIENCE) == 10
+        assert mobula.get(futures.remote(5), timeout=PATIENCE) == 10
+        mobula.get([leaves_one_behind.remote() for _ in range(3)], timeout=PATIENCE)
+        assert mobula.get([add.remote(i) for i in range(20)], timeout=PATIENCE) == list(range(20))
 
 
 def test_a_timeline(node: Any, tmp_path: Any) -> None:
@@ -243,14 +240,14 @@ def test_a_timeline(node: Any, tmp_path: Any) -> None:
 
 def test_lists_show_names(node: Any) -> None:
     r = add.remote(1)
-    assert mobula.get(r, timeout=30) == 1
+    assert mobula.get(r, timeout=PATIENCE) == 1
     assert [t["name"] for t in rows("tasks")] == ["test_e2e.add"]
 
 
 def test_wait_gives_the_fastest(node: Any) -> None:
     mobula.get([add.remote(0) for _ in range(4)])  # workers; of sleep nothing is known, so none is queued behind another
     slow, fast = sleep.remote(3), sleep.remote(0.05)
-    ready, rest = mobula.wait([slow, fast], timeout=10)
+    ready, rest = mobula.wait([slow, fast], timeout=PATIENCE)
     assert ready == [fast] and rest == [slow]
     mobula.cancel(slow, force=True)
 
@@ -259,10 +256,10 @@ def test_nobody_waits_behind_a_long_task(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(500)])  # of sleep it is known now that it takes no time
     for round in range(3):
         slow, *quick = [sleep.remote(20 if i == 0 else 0) for i in range(50)]
-        assert mobula.get(quick, timeout=10) == [0] * 49, round
+        assert mobula.get(quick, timeout=PATIENCE) == [0] * 49, round
         mobula.cancel(slow, force=True)
         with pytest.raises(x.TaskCancelledError):
-            mobula.get(slow, timeout=10)
+            mobula.get(slow, timeout=PATIENCE)
 
 
 def test_streams(node: Any) -> None:
@@ -290,25 +287,25 @@ def test_streams(node: Any) -> None:
 
 
 def test_cancel(node: Any) -> None:
-    mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
+    mobula.get([sleep.remote(0) for _ in range(2)], timeout=PATIENCE)
     for force in (False, True):
         running = sleep.remote(60)
         until(lambda: any(t["state"] == "RUNNING" for t in rows("tasks")))
         begun = time.monotonic()
         mobula.cancel(running, force=force)
         with pytest.raises(x.TaskCancelledError):
-            mobula.get(running, timeout=15)
+            mobula.get(running, timeout=PATIENCE)
         assert time.monotonic() - begun < 5
-    assert mobula.get(add.remote(1, 1), timeout=30) == 2
+    assert mobula.get(add.remote(1, 1), timeout=PATIENCE) == 2
 
 
 def test_workers_tell_what_they_run_while_they_run_it(node: Any) -> None:
-    mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
+    mobula.get([sleep.remote(0) for _ in range(2)], timeout=PATIENCE)
     running = sleep.remote(60)
     until(lambda: sum(w.get("running", 0) for w in rows("workers") if w["language"] == "python") == 1)
     mobula.cancel(running)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(running, timeout=15)
+        mobula.get(running, timeout=PATIENCE)
     until(lambda: not any(w.get("running", 0) for w in rows("workers") if w["language"] == "python"))
 
 
@@ -326,16 +323,16 @@ def test_a_call_may_wait_for_one_behind_it(node: Any) -> None:
             self.open.set()
 
     gate = Gate.remote()
-    assert mobula.get([gate.size.remote(mobula.put(np.zeros(1_000_000))), gate.let.remote()], timeout=30) == [1_000_000, None]
+    assert mobula.get([gate.size.remote(mobula.put(np.zeros(1_000_000))), gate.let.remote()], timeout=PATIENCE) == [1_000_000, None]
 
 
 def test_deadlines(node: Any) -> None:
-    mobula.get([sleep.remote(0) for _ in range(2)], timeout=30)
+    mobula.get([sleep.remote(0) for _ in range(2)], timeout=PATIENCE)
     begun = time.monotonic()
     with pytest.raises(x.DeadlineError):
-        mobula.get(sleep.options(timeout=0.3).remote(30), timeout=20)
+        mobula.get(sleep.options(timeout=0.3).remote(30), timeout=PATIENCE)
     assert time.monotonic() - begun < 10
-    assert mobula.get(sleep.options(timeout=20).remote(0.01)) == 0.01
+    assert mobula.get(sleep.options(timeout=PATIENCE).remote(0.01)) == 0.01
 
 
 def test_crashes_are_retried(node: Any, tmp_path: Any) -> None:
@@ -348,14 +345,14 @@ def test_crashes_are_retried(node: Any, tmp_path: Any) -> None:
             os.abort()
         return "second"
 
-    assert mobula.get(once.remote(), timeout=60) == "second"
+    assert mobula.get(once.remote(), timeout=PATIENCE) == "second"
 
     @mobula.remote(max_retries=0)
     def never() -> None:
         os._exit(3)
 
     with pytest.raises(x.WorkerCrashedError, match="3"):
-        mobula.get(never.remote(), timeout=60)
+        mobula.get(never.remote(), timeout=PATIENCE)
     tries = str(tmp_path / "tries")
 
     @mobula.remote(retry_exceptions=True, max_retries=2)
@@ -367,25 +364,25 @@ def test_crashes_are_retried(node: Any, tmp_path: Any) -> None:
             raise ValueError(n)
         return n
 
-    assert mobula.get(flaky.remote(), timeout=60) == 3
+    assert mobula.get(flaky.remote(), timeout=PATIENCE) == 3
 
 
 def test_actors(node: Any) -> None:
     c = Counter.remote(10)
-    assert mobula.get([c.inc.remote() for _ in range(1000)], timeout=30) == list(range(11, 1011))
+    assert mobula.get([c.inc.remote() for _ in range(1000)], timeout=PATIENCE) == list(range(11, 1011))
     pid = mobula.get(c.pid.remote())
     named = Counter.options(name="hits", namespace="here").remote(5)
-    assert mobula.get(mobula.get_actor("hits", "here").inc.remote(), timeout=30) == 6
+    assert mobula.get(mobula.get_actor("hits", "here").inc.remote(), timeout=PATIENCE) == 6
     with pytest.raises(x.NameTakenError):
         Counter.options(name="hits", namespace="here").remote()
     assert Counter.options(name="hits", namespace="here", get_if_exists=True).remote() == named
     mobula.kill(named)
     with pytest.raises(x.ActorDiedError):
-        mobula.get(named.inc.remote(), timeout=15)
+        mobula.get(named.inc.remote(), timeout=PATIENCE)
     del c
     until(lambda: not os.path.exists(f"/proc/{pid}"))
     with pytest.raises(x.ActorDiedError):
-        mobula.get(Counter.remote(1, 2, 3).inc.remote(), timeout=30)
+        mobula.get(Counter.remote(1, 2, 3).inc.remote(), timeout=PATIENCE)
 
 
 def test_an_actor_is_found_by_its_name_while_it_is_busy(node: Any, tmp_path: Any, monkeypatch: Any) -> None:
@@ -412,18 +409,18 @@ def test_an_actor_is_found_by_its_name_while_it_is_busy(node: Any, tmp_path: Any
     with pytest.raises(AttributeError, match="actor busy has no method 'none'"):
         found.none
     free.touch()
-    assert mobula.get(held, timeout=30) == "held" and mobula.get(pair, timeout=30) == [1, 2]
-    assert [mobula.get(r, timeout=30) for r in items] == [0, 1, 2]
+    assert mobula.get(held, timeout=PATIENCE) == "held" and mobula.get(pair, timeout=PATIENCE) == [1, 2]
+    assert [mobula.get(r, timeout=PATIENCE) for r in items] == [0, 1, 2]
 
 
 def test_an_actor_that_is_killed_comes_back(node: Any) -> None:
     c = Counter.options(max_restarts=1, max_task_retries=1).remote(1)
-    assert mobula.get(c.inc.remote(), timeout=30) == 2
+    assert mobula.get(c.inc.remote(), timeout=PATIENCE) == 2
     mobula.kill(c, no_restart=False)
-    assert mobula.get(c.inc.remote(), timeout=30) == 2
+    assert mobula.get(c.inc.remote(), timeout=PATIENCE) == 2
     mobula.kill(c, no_restart=False)
     with pytest.raises(x.ActorDiedError):
-        mobula.get(c.inc.remote(), timeout=30)
+        mobula.get(c.inc.remote(), timeout=PATIENCE)
 
 
 def test_async_and_threaded_actors(node: Any) -> None:
@@ -441,9 +438,9 @@ def test_async_and_threaded_actors(node: Any) -> None:
 
     for cls, calls in ((Async, 40), (Threads, 8)):
         a = cls.remote()
-        mobula.get(a.slow.remote(0), timeout=30)
+        mobula.get(a.slow.remote(0), timeout=PATIENCE)
         begun = time.monotonic()
-        assert mobula.get([a.slow.remote(i) for i in range(calls)], timeout=30) == list(range(calls))
+        assert mobula.get([a.slow.remote(i) for i in range(calls)], timeout=PATIENCE) == list(range(calls))
         assert time.monotonic() - begun < 1.5
 
 
@@ -454,7 +451,7 @@ def test_handles_travel(node: Any) -> None:
     def use(h: Any, n: int) -> Any:
         return mobula.get([h.inc.remote() for _ in range(n)])[-1]
 
-    assert mobula.get([use.remote(c, 10), use.remote(c, 10)], timeout=30)[-1] <= 20
+    assert mobula.get([use.remote(c, 10), use.remote(c, 10)], timeout=PATIENCE)[-1] <= 20
     assert mobula.get(c.inc.remote()) == 21
 
 
@@ -481,15 +478,15 @@ def test_the_job_leaves_nothing(binary: str) -> None:
 
 def test_a_node_that_is_killed_while_tasks_run(kept: Any) -> None:
     with mobula.init(kept.address):
-        mobula.get(add.remote(1), timeout=30)
+        mobula.get(add.remote(1), timeout=PATIENCE)
         refs = [sleep.remote(0.01) for _ in range(200)]
         chain = add.remote(refs[-1], add.remote(refs[-2], 1))
         mobula.get(refs[20])
         kept.kill()
         kept.start()
-        assert mobula.get(refs, timeout=60) == [0.01] * 200
-        assert mobula.get(chain, timeout=30) == 1.02
-        assert mobula.get(add.remote(1, 2), timeout=30) == 3
+        assert mobula.get(refs, timeout=PATIENCE) == [0.01] * 200
+        assert mobula.get(chain, timeout=PATIENCE) == 1.02
+        assert mobula.get(add.remote(1, 2), timeout=PATIENCE) == 3
 
 
 def test_a_detached_actor_outlives_its_driver(kept: Any) -> None:
@@ -498,7 +495,7 @@ def test_a_detached_actor_outlives_its_driver(kept: Any) -> None:
     with mobula.init(kept.address):
         found = mobula.get_actor("lives")
         assert "inc" in found._repr_html_()  # what methods it has is known of another job's too
-        assert mobula.get(found.inc.remote(), timeout=30) == 6
+        assert mobula.get(found.inc.remote(), timeout=PATIENCE) == 6
         mobula.kill(found)
         until(lambda: _died(found))  # it is of another job, whose owner ends it: a call may still come before
         until(lambda: not _named("lives"))
@@ -506,7 +503,7 @@ def test_a_detached_actor_outlives_its_driver(kept: Any) -> None:
 
 def _died(a: Any) -> bool:
     try:
-        mobula.get(a.inc.remote(), timeout=30)
+        mobula.get(a.inc.remote(), timeout=PATIENCE)
     except x.ActorError:
         return True
     return False
@@ -522,9 +519,9 @@ def _named(name: str) -> bool:
 
 def test_workers_of_a_fresh_interpreter(kept: Any) -> None:
     with mobula.init(kept.address, worker_processes="fresh"):
-        assert mobula.get(add.remote(1, 2), timeout=30) == 3
+        assert mobula.get(add.remote(1, 2), timeout=PATIENCE) == 3
         c = Counter.remote()
-        assert mobula.get([c.inc.remote() for _ in range(10)], timeout=30)[-1] == 10
+        assert mobula.get([c.inc.remote() for _ in range(10)], timeout=PATIENCE)[-1] == 10
 
 
 @pytest.mark.parametrize("how", ["template", "fresh"])
@@ -539,18 +536,18 @@ def test_workers_of_another_python_are_refused(kept: Any, monkeypatch: Any, how:
     monkeypatch.setattr(connecting, "program", of_another)
     with mobula.init(kept.address, worker_processes=how):
         with pytest.raises(x.RuntimeSetupError, match=f"the driver runs Python 3.1, this worker {own}.*both must be the same"):
-            mobula.get(add.remote(1, 2), timeout=60)
+            mobula.get(add.remote(1, 2), timeout=PATIENCE)
 
 
 def test_threads_of_the_driver(node: Any) -> None:
     got: dict[int, Any] = {}
 
     def work(i: int) -> None:
-        got[i] = mobula.get([add.remote(i, j) for j in range(100)], timeout=60)
+        got[i] = mobula.get([add.remote(i, j) for j in range(100)], timeout=PATIENCE)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join(PATIENCE)
     assert got == {i: [i + j for j in range(100)] for i in range(8)}

@@ -8,6 +8,7 @@ import tempfile
 from typing import Optional
 
 import pytest
+from waiting import PATIENCE
 
 import mobula
 from mobula import _node
@@ -43,4 +44,4 @@ def test_workers_have_the_drivers_environment(monkeypatch: pytest.MonkeyPatch) -
         finally:
             assert node.stdin is not None
             node.stdin.close()
-            node.wait(60)
+            node.wait(PATIENCE)

@@ -18,7 +18,7 @@ from typing import Any, Iterator
 import cloudpickle
 import numpy as np
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _runtime
@@ -52,7 +52,7 @@ class Unpicklable:
 
 
 def meet(barrier: Any) -> int:
-    return int(barrier.wait(20))
+    return int(barrier.wait(PATIENCE))
 
 
 def highest(lock: Any, counts: Any) -> None:
@@ -83,12 +83,12 @@ def test_max_workers_is_how_many_run_at_once(shared: Any) -> None:
 def test_what_has_not_begun_and_is_cancelled_never_runs(shared: Any, tmp_path: Any) -> None:
     def run(i: int) -> int:
         (tmp_path / f"ran-{i}").touch()
-        waiting.until(lambda: (tmp_path / "go").exists(), 30)
+        until(lambda: (tmp_path / "go").exists())
         return i
 
     with mobula.Executor(1) as ex:
         fs = [ex.submit(run, i) for i in range(20)]
-        waiting.until(lambda: (tmp_path / "ran-0").exists())
+        until(lambda: (tmp_path / "ran-0").exists())
         cancelled = {i for i, f in enumerate(fs) if f.cancel()}
         assert cancelled >= set(range(2, 20)) and 0 not in cancelled
         (tmp_path / "go").touch()
@@ -105,16 +105,16 @@ def test_errors(shared: Any) -> None:
     with mobula.Executor(2) as ex:
         wrong = ex.submit(len, Unpicklable())
         with pytest.raises(x.NotEncodableError, match="not this one"):
-            wrong.result(30)
-        error = ex.submit(fails, "missing").exception(30)
+            wrong.result(PATIENCE)
+        error = ex.submit(fails, "missing").exception(PATIENCE)
         assert type(error) is KeyError and error.args == ("missing",)
         text = "".join(traceback.format_exception(error))
         assert "raise KeyError(key)" in text and "direct cause" in text
         with pytest.raises(x.NotEncodableError, match="not this one"):
-            ex.submit(Unpicklable).result(30)  # as a result
+            ex.submit(Unpicklable).result(PATIENCE)  # as a result
         with pytest.raises(x.WorkerCrashedError):
-            ex.submit(os._exit, 1).result(60)
-        assert ex.submit(abs, -1).result(30) == 1  # what cost the call its attempts is no harm to others
+            ex.submit(os._exit, 1).result(PATIENCE)
+        assert ex.submit(abs, -1).result(PATIENCE) == 1  # what cost the call its attempts is no harm to others
     with pytest.raises(RuntimeError, match="after shutdown"):
         ex.submit(abs, -1)
     with pytest.raises(x.InvalidError, match="num_returns"):
@@ -127,13 +127,13 @@ def test_arguments(shared: Any) -> None:
     a = np.arange(100_000.0)
     ref = mobula.put(a)
     with mobula.Executor(2) as ex:
-        got = ex.submit(lambda u, v: u + v, ref, v=a).result(30)  # a reference is passed as its value
-        assert (got == 2 * a).all() and ex.submit(functools.partial(pow, 2), 5).result(30) == 32
+        got = ex.submit(lambda u, v: u + v, ref, v=a).result(PATIENCE)  # a reference is passed as its value
+        assert (got == 2 * a).all() and ex.submit(functools.partial(pow, 2), 5).result(PATIENCE) == 32
         values = [1]
         block = [ex.submit(time.sleep, 0.2) for _ in range(4)]
         late = ex.submit(list, values)
         values.append(2)
-        assert late.result(30) == [1]  # as it was at the submit
+        assert late.result(PATIENCE) == [1]  # as it was at the submit
         del block
         sizes = ex.map(np.size, (np.zeros(50_000) for _ in range(40)), chunksize=3)
         assert list(sizes) == [50_000] * 40
@@ -175,11 +175,11 @@ def test_an_initializer_that_fails_breaks_the_executor(shared: Any) -> None:
             fs += [ex.submit(abs, i) for i in range(10)]
         for f in fs:
             with pytest.raises(futures.BrokenExecutor, match="no such device"):
-                f.result(30)
+                f.result(PATIENCE)
         with pytest.raises(futures.BrokenExecutor, match="no such device"):
             ex.submit(abs, 1)
     with mobula.Executor(2) as ex:  # its processes serve others
-        assert ex.submit(abs, -2).result(30) == 2
+        assert ex.submit(abs, -2).result(PATIENCE) == 2
 
 
 def test_a_node_that_is_gone_breaks_the_executor(own: None, monkeypatch: Any) -> None:
@@ -189,7 +189,7 @@ def test_a_node_that_is_gone_breaks_the_executor(own: None, monkeypatch: Any) ->
         _runtime.state.node.process.kill()
         for f in fs:
             with pytest.raises(futures.BrokenExecutor, match="the node is gone"):
-                f.result(30)
+                f.result(PATIENCE)
         with pytest.raises(futures.BrokenExecutor, match="the node is gone"):
             ex.submit(abs, 1)
 
@@ -198,9 +198,9 @@ def test_workers_are_stopped(shared: Any) -> None:
     for stop in (mobula.Executor.terminate_workers, mobula.Executor.kill_workers):
         ex = mobula.Executor(2)
         fs = [ex.submit(time.sleep, 60) for _ in range(10)]
-        waiting.until(lambda: sum(f.running() for f in fs) >= 2)
+        until(lambda: sum(f.running() for f in fs) >= 2)
         stop(ex)
-        done, rest = futures.wait(fs, timeout=30)
+        done, rest = futures.wait(fs, timeout=PATIENCE)
         assert len(done) == 10 and not rest
         for f in fs:
             with pytest.raises(futures.CancelledError):
@@ -211,11 +211,11 @@ def test_workers_are_stopped(shared: Any) -> None:
 def test_executors_in_tasks(shared: Any) -> None:
     def inner(n: int) -> int:
         with mobula.Executor(2) as ex:
-            done = futures.as_completed([ex.submit(abs, -i) for i in range(n)], timeout=30)
+            done = futures.as_completed([ex.submit(abs, -i) for i in range(n)], timeout=PATIENCE)
             return sum(f.result() for f in done)
 
     with mobula.Executor(4) as ex:  # all CPUs are taken by tasks that wait
-        assert list(ex.map(inner, [5] * 8, timeout=60)) == [10] * 8
+        assert list(ex.map(inner, [5] * 8, timeout=PATIENCE)) == [10] * 8
 
 
 def test_dask_computes_with_an_executor(shared: Any) -> None:
@@ -240,7 +240,7 @@ def test_callbacks_may_submit_and_wait(shared: Any) -> None:
 
     with mobula.Executor(2) as ex:
         ex.submit(abs, 0).add_done_callback(again)
-        assert done.wait(30)
+        assert done.wait(PATIENCE)
     assert got == [0, 1, 2, 3, 4, 7]
 
 
@@ -254,23 +254,23 @@ def test_results_that_come_faster_than_callbacks_take_them(shared: Any, monkeypa
     go = threading.Event()
     with mobula.Executor() as ex:
         fs = [ex.submit(many, i) for i in range(40)]
-        fs[0].add_done_callback(lambda _: go.wait(60))
-        waiting.until(lambda: not ex._calls._waiting and not ex._calls._sent, 60)  # all have come
+        fs[0].add_done_callback(lambda _: go.wait(PATIENCE))
+        until(lambda: not ex._calls._waiting and not ex._calls._sent)  # all have come
         go.set()
-        assert [f.result(60) for f in fs] == [many(i) for i in range(40)]
+        assert [f.result(PATIENCE) for f in fs] == [many(i) for i in range(40)]
 
 
 def test_an_executor_that_is_dropped_ends_its_thread(shared: Any) -> None:
     def threads() -> int:
         return sum(t.name == "mobula-executor" for t in threading.enumerate())
 
-    waiting.until(lambda: threads() == 0)
+    until(lambda: threads() == 0)
     ex = mobula.Executor(2)
     f = ex.submit(time.sleep, 0.1)
     assert threads() == 1
     del ex
-    assert f.result(30) is None
-    waiting.until(lambda: threads() == 0)
+    assert f.result(PATIENCE) is None
+    until(lambda: threads() == 0)
 
 
 def test_what_was_submitted_is_done_before_the_program_ends(binary: str, tmp_path: Any) -> None:
@@ -284,7 +284,7 @@ for i in range(10):
     ex.submit(work, i)
 """
     said = subprocess.run([sys.executable, "-c", program], env={**os.environ, "MOBULA_BINARY": binary}, capture_output=True,
-                          text=True, timeout=60)
+                          text=True, timeout=PATIENCE)
     assert said.returncode == 0 and not said.stderr, said.stderr
     assert len(list(tmp_path.iterdir())) == 10
 
@@ -310,7 +310,7 @@ def test_interrupted_submits_leave_an_executor_as_it_was(shared: Any, monkeypatc
         for _ in range(5):
             with pytest.raises(KeyboardInterrupt):
                 e.submit(abs, -1)
-    assert e.submit(abs, -3).result(30) == 3
-    waiting.until(lambda: e._calls._open <= 0)
+    assert e.submit(abs, -3).result(PATIENCE) == 3
+    until(lambda: e._calls._open <= 0)
     assert e._calls._open == 0
     e.shutdown()

@@ -15,7 +15,7 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
-from waiting import until
+from waiting import PATIENCE, TIMES, until
 
 import mobula
 from mobula import exceptions as x
@@ -48,7 +48,7 @@ def inc(a: Any) -> Any:
 def usable() -> None:
     """Both CPUs are there, and what was held is not."""
     assert get({**{("s", i): (inc, i) for i in range(8)}, "sum": (sum, [("s", i) for i in range(8)])}, "sum") == 36
-    until(lambda: mobula.available_resources().get("CPU") == 2 and mobula.status()["store"]["held"] == 0, 20)
+    until(lambda: mobula.available_resources().get("CPU") == 2 and mobula.status()["store"]["held"] == 0)
 
 
 # ---- workers
@@ -134,7 +134,7 @@ def test_a_worker_in_which_tasks_leave_memory_is_replaced(node: Any, seconds: fl
         used.add(pid)
         return any(not os.path.exists(f"/proc/{p}") for p in used)
 
-    until(replaced, 30)
+    until(replaced)
     gone = {p for p in used if not os.path.exists(f"/proc/{p}")}
     assert mobula.get(task.remote(0)) not in gone
     usable()
@@ -161,10 +161,10 @@ def test_a_gil_that_is_held_does_not_hold_up_an_interrupt(node: Any) -> None:
 
 def test_a_task_that_holds_the_gil_is_cancelled_by_force(node: Any) -> None:
     ref = mobula.remote(hold_the_gil).remote(600)
-    until(lambda: mobula.available_resources().get("CPU") == 1, 20)
+    until(lambda: mobula.available_resources().get("CPU") == 1)
     mobula.cancel(ref, force=True)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(ref, timeout=20)
+        mobula.get(ref, timeout=PATIENCE)
     usable()
 
 
@@ -178,10 +178,10 @@ def test_a_task_that_holds_the_gil_is_cancelled_without_force(node: Any, tmp_pat
         libc.sleep(600)
 
     ref = holds.remote()
-    until(mark.exists, 20)
+    until(mark.exists)
     mobula.cancel(ref)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(ref, timeout=20)
+        mobula.get(ref, timeout=PATIENCE)
     usable()  # its worker is given up
 
 
@@ -221,7 +221,7 @@ def test_workers_that_are_killed_at_random_under_a_graph(node: Any) -> None:
 
 # Each by itself they take minutes: make stress.
 @pytest.mark.parametrize("fused", [True, False] if os.environ.get("MOBULA_STRESS") else [True])
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(1800 * TIMES)
 def test_a_graph_of_a_million_tasks(node: Any, fused: bool) -> None:
     chains, each = 1000, 1000
     dsk: dict[Any, Any] = {}
@@ -267,7 +267,7 @@ print(mobula.nodes()[0]["PID"], flush=True)
 def test_an_interpreter_that_ends_with_references_alive(binary: str) -> None:
     mounts = Path("/proc/self/mounts").read_text()
     with tempfile.TemporaryDirectory() as place:  # tmp_path may be too long a name for a node's socket
-        done = subprocess.run([sys.executable, "-c", REFERENCES], capture_output=True, text=True, timeout=60,
+        done = subprocess.run([sys.executable, "-c", REFERENCES], capture_output=True, text=True, timeout=PATIENCE,
                               env={**os.environ, "TMPDIR": place})
         assert (done.returncode, done.stderr) == (0, "")
         until(lambda: not os.path.exists(f"/proc/{int(done.stdout)}"))  # its node
@@ -325,5 +325,5 @@ def test_a_node_that_is_killed_under_a_graph(binary: str, request: Any) -> None:
             until(lambda: mobula.status()["jobs"][0]["finished"] > 20)
             kept.kill()
             kept.start()
-            t.join(60)
+            t.join(PATIENCE)
         assert got == [n * (n - 1) // 2 + 2 * n]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mininode import MiniNode
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _ids, _refs, _runtime, _value
@@ -81,18 +81,18 @@ def test_a_get_ends_with_the_first_failure(mini: MiniNode) -> None:
     """Whoever is not there yet may take long."""
     c, slow, bad = _runtime.client(), unknown(), unknown()
     got: list[Any] = []
-    t = threading.Thread(target=lambda: got.append(pytest.raises(x.ObjectLostError, mobula.get, [slow, bad], timeout=20)))
+    t = threading.Thread(target=lambda: got.append(pytest.raises(x.ObjectLostError, mobula.get, [slow, bad], timeout=PATIENCE)))
     t.start()
     until(lambda: bad._h.waiters)
     fail(mini, bad)
-    t.join(10)
+    t.join(PATIENCE)
     assert got and not slow._h.waiters  # and nobody waits for it any more
     # The same when the failure is known before: nobody is asked for anything, not for bytes either.
     there = stored(2)
     with pytest.raises(x.ObjectLostError):
-        mobula.get([unknown(), *there, bad], timeout=20)
+        mobula.get([unknown(), *there, bad], timeout=PATIENCE)
     with pytest.raises(x.ObjectLostError):
-        mobula.get([*there, bad], timeout=20)
+        mobula.get([*there, bad], timeout=PATIENCE)
     with mini.lock:
         assert not any(isinstance(g, m.Get) and g.fetch for g in mini.driver().got)
     # Of several that are known to have failed it is the first one's error.
@@ -100,7 +100,7 @@ def test_a_get_ends_with_the_first_failure(mini: MiniNode) -> None:
     fail(mini, first, "the first")
     assert mobula.wait([first])[0]
     with pytest.raises(x.ObjectLostError, match="the first"):
-        mobula.get([unknown(), first, bad], timeout=20)
+        mobula.get([unknown(), first, bad], timeout=PATIENCE)
     assert c.objects.pins == {}
 
 
@@ -110,11 +110,11 @@ def test_a_get_ends_when_the_bytes_of_one_cannot_be_had(mini: MiniNode) -> None:
         slow, lost = (mini.objects.pop(r._h.id) for r in refs[:2])
     asked = [m.Get(r._h.id, True) for r in refs]
     got: list[Any] = []
-    t = threading.Thread(target=lambda: got.append(pytest.raises(x.ObjectLostError, mobula.get, refs, timeout=20)))
+    t = threading.Thread(target=lambda: got.append(pytest.raises(x.ObjectLostError, mobula.get, refs, timeout=PATIENCE)))
     t.start()
     mini.until(lambda: all(g in mini.driver().got for g in asked))
     mini.driver().send(m.Resolved(refs[1]._h.id, True, lost_result()))
-    t.join(10)
+    t.join(PATIENCE)
     assert got
     mini.until(lambda: m.Unget(refs[0]._h.id) in mini.driver().got and mini.driver().pins[refs[2]._h.id] == 0)
     with mini.lock:
@@ -160,14 +160,14 @@ def test_what_came_for_a_coroutine_is_had_though_it_was_forgotten(forgetful: Min
 def test_what_came_for_a_future_is_had_though_it_was_forgotten(forgetful: MiniNode) -> None:
     refs, go = [unknown() for _ in VALUES], threading.Event()
     first = refs[0].future()
-    first.add_done_callback(lambda _: go.wait(20))  # in the thread that settles all futures
+    first.add_done_callback(lambda _: go.wait(PATIENCE))  # in the thread that settles all futures
     rest = [r.future() for r in refs[1:]]
     for r, v in zip(refs, VALUES):
         resolve(forgetful, r, v)
     until(lambda: not any(r._h.callbacks for r in refs))
     assert sum(r._h.res is None for r in refs) > 25
     go.set()
-    assert [f.result(10) for f in [first, *rest]] == VALUES
+    assert [f.result(PATIENCE) for f in [first, *rest]] == VALUES
 
 
 def test_an_await_that_is_cancelled_when_its_value_is_there_gives_the_pin_back(mini: MiniNode) -> None:
@@ -196,7 +196,7 @@ def test_what_came_for_a_get_is_had_though_it_was_forgotten(mini: MiniNode, monk
     values = [bytes([i]) * 500 for i in range(4)]
     ref, *others = [unknown() for _ in values]
     got: list[Any] = []
-    t = threading.Thread(target=lambda: got.append(mobula.get(ref, timeout=20)))
+    t = threading.Thread(target=lambda: got.append(mobula.get(ref, timeout=PATIENCE)))
     t.start()
     mini.until(lambda: ref._h.id in mini.asking)
     answers = []
@@ -206,7 +206,7 @@ def test_what_came_for_a_get_is_had_though_it_was_forgotten(mini: MiniNode, monk
     with mini.lock:
         mini.objects[ref._h.id] = (answers[0].result, None)
         mini.driver().send(*answers)  # at once: the first is forgotten before the thread goes on
-    t.join(10)
+    t.join(PATIENCE)
     assert got == values[:1]
     assert len([g for g in mini.driver().got if g == m.Get(ref._h.id, True)]) == 2
 
@@ -225,14 +225,14 @@ def test_who_waits_asks_again_after_a_get_that_gave_up(mini: MiniNode) -> None:
         c.getter.fetch_one(ref._h, 0.0, None)
     mini.until(lambda: mini.driver().got.count(m.Unget(ref._h.id)) == 2 and mini.asking[ref._h.id])
     resolve(mini, ref, 1)
-    assert known.wait(20)
+    assert known.wait(PATIENCE)
 
 
 def test_what_was_ready_once_is_ready(forgetful: MiniNode) -> None:
     refs = [unknown() for _ in VALUES]
     for r, v in zip(refs, VALUES):
         resolve(forgetful, r, v)
-    assert mobula.wait(refs, num_returns=len(refs), timeout=20) == (refs, [])
+    assert mobula.wait(refs, num_returns=len(refs), timeout=PATIENCE) == (refs, [])
     gone = [r for r in refs if r._h.res is None]
     assert len(gone) > 25
     asked = len(forgetful.driver().got)
@@ -241,8 +241,8 @@ def test_what_was_ready_once_is_ready(forgetful: MiniNode) -> None:
     late = unknown()
     t = threading.Thread(target=lambda: resolve(forgetful, late, 1) if until(lambda: late._h.waiters) else None)
     t.start()
-    assert mobula.wait([*gone, late], num_returns=len(gone) + 1, timeout=20) == ([*gone, late], [])
-    t.join(10)
+    assert mobula.wait([*gone, late], num_returns=len(gone) + 1, timeout=PATIENCE) == ([*gone, late], [])
+    t.join(PATIENCE)
     assert mobula.get(refs) == VALUES
 
 
@@ -277,21 +277,21 @@ def test_an_item_that_nobody_waited_for_any_more_is_the_next(mini: MiniNode) -> 
             await t
 
     async def following() -> Any:
-        return await asyncio.wait_for(gen.__anext__(), 20)
+        return await asyncio.wait_for(gen.__anext__(), PATIENCE)
 
     # What comes after those who waited for it have left is for who asks next, whichever way.
     asyncio.run(left())
     asyncio.run(left())
     item(mini, task, 0, 0)
     until(lambda: arrived(0))
-    assert mobula.get(asyncio.run(following()), timeout=20) == 0
+    assert mobula.get(asyncio.run(following()), timeout=PATIENCE) == 0
     asyncio.run(left_at_the_last_moment(1))
     assert mobula.get(gen.next(20)) == 1
     with pytest.raises(x.GetTimeoutError):
         gen.next(0.01)
     item(mini, task, 2, 2)
     until(lambda: arrived(2))
-    assert mobula.get(asyncio.run(following()), timeout=20) == 2
+    assert mobula.get(asyncio.run(following()), timeout=PATIENCE) == 2
     with pytest.raises(x.GetTimeoutError):
         gen.next(0.01)
     with mini.lock:
@@ -323,7 +323,7 @@ def test_a_coroutine_that_waits_for_an_item_hears_of_the_clients_end(mini: MiniN
     gen = mobula.ObjectRefGenerator(_runtime.client(), task)
 
     async def wait() -> Any:
-        waits = asyncio.create_task(asyncio.wait_for(gen.__anext__(), 20))
+        waits = asyncio.create_task(asyncio.wait_for(gen.__anext__(), PATIENCE))
         await asyncio.sleep(0)
         await asyncio.to_thread(mobula.shutdown)
         return await waits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import pathlib
@@ -17,16 +16,11 @@ import cloudpickle
 import helpers_of_go
 import numpy as np
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api
 from mobula import exceptions as x
-
-pytestmark = pytest.mark.timeout(600)  # the first test waits for a Go program that is built
-
-until = functools.partial(waiting.until, timeout=15.0)
-TIMEOUT = 60.0
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -37,7 +31,7 @@ Counter = mobula.go_actor("app/counter")
 
 
 def get(ref: Any) -> Any:
-    return mobula.get(ref, timeout=TIMEOUT)
+    return mobula.get(ref, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -179,7 +173,7 @@ def lets_through(x: float) -> Any:
 
 
 def _error_of(ref: Any) -> Any:
-    mobula.wait([ref], timeout=TIMEOUT)
+    mobula.wait([ref], timeout=PATIENCE)
     try:
         get(ref)
     except x.TaskError as e:

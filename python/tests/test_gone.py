@@ -11,6 +11,7 @@ import threading
 from typing import Any, Mapping
 
 import pytest
+from waiting import PATIENCE
 
 from mobula import _node, _template
 
@@ -19,7 +20,7 @@ def _answers(sock: socket.socket, n: int) -> list[dict[str, Any]]:
     out = []
     ready = select.poll()
     ready.register(sock, select.POLLIN)
-    while len(out) < n and ready.poll(20_000):
+    while len(out) < n and ready.poll(1000 * PATIENCE):
         out.append(json.loads(sock.recv(1 << 16)))
     return out
 
@@ -43,7 +44,8 @@ def test_a_template_keeps_a_child_of_which_it_has_no_pidfd(monkeypatch: pytest.M
         served.start()
         forked, exited = _answers(ours, 2)
         ours.shutdown(socket.SHUT_WR)
-        served.join(20)
+        served.join(PATIENCE)
+        assert not served.is_alive()
     assert forked["op"] == "forked" and forked["id"] == 7
     assert (exited["op"], exited["id"], exited["pid"], exited["status"]) == ("exited", 7, forked["pid"], 3)
     with pytest.raises(ChildProcessError):

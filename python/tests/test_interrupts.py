@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from helpers_of_client import flat, unknown
 from mininode import MiniNode
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _interrupts, _refs, _runtime
@@ -32,11 +32,11 @@ def test_an_interrupt_ends_a_wait_and_nothing_else(mini: MiniNode) -> None:
         t = threading.Thread(target=interrupt)
         t.start()
         with pytest.raises(KeyboardInterrupt):
-            mobula.get(never, timeout=20)
+            mobula.get(never, timeout=PATIENCE)
         t.join()
     with mini.lock:
         mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*flat("there")), 1))
-    assert mobula.get(never, timeout=5) == "there"
+    assert mobula.get(never, timeout=PATIENCE) == "there"
     refs = [mobula.put(i) for i in range(100)]
     assert mobula.get(refs) == list(range(100))
 
@@ -113,7 +113,7 @@ def test_what_an_interrupt_kept_from_being_asked_is_asked_again(mini: MiniNode, 
                 f()
     with mini.lock:
         mini._resolve(ref._h.id, m.Result(m.INLINE, m.Value(*flat("there")), 1))
-    assert mobula.get(ref, timeout=5) == "there"
+    assert mobula.get(ref, timeout=PATIENCE) == "there"
 
 
 def test_an_interrupted_call_of_an_actor_has_no_number(mini: MiniNode, monkeypatch: Any) -> None:

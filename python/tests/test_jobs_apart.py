@@ -10,6 +10,7 @@ from typing import Any, Iterator
 import helpers_of_jobs as h
 import numpy as np
 import pytest
+from waiting import PATIENCE
 
 import mobula
 
@@ -17,7 +18,7 @@ _KEEPER = """
 import sys, mobula, helpers_of_jobs as h
 mobula.init(sys.argv[1], namespace="n")
 keeper = mobula.remote(h.Keeper).options(name="keeper").remote()
-mobula.get(keeper.mapped.remote(), timeout=60)
+mobula.get(keeper.mapped.remote())
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -36,7 +37,7 @@ def keeper(kept: Any) -> Iterator[Any]:
     finally:
         mobula.shutdown()
         p.stdin.close()
-        p.wait(60)
+        p.wait(PATIENCE)
         p.stdout.close()
 
 
@@ -48,28 +49,28 @@ def spoil(a: Any, value: int) -> int:
 
 def test_neither_has_a_file_of_the_other(keeper: Any) -> None:
     ref = keeper.make.remote(h.MARK)
-    assert (mobula.get(ref, timeout=60) == h.MARK).all()
-    theirs, ours = mobula.get(keeper.mapped.remote(), timeout=60), h.mapped()
+    assert (mobula.get(ref, timeout=PATIENCE) == h.MARK).all()
+    theirs, ours = mobula.get(keeper.mapped.remote(), timeout=PATIENCE), h.mapped()
     assert theirs and ours and not set(theirs) & set(ours)
 
 
 def test_what_another_job_made_is_read_and_not_written(keeper: Any) -> None:
     ref = keeper.make.remote(h.MARK)
-    held = mobula.get(ref, timeout=60)
+    held = mobula.get(ref, timeout=PATIENCE)
     with pytest.raises(ValueError, match="read-only"):
         held[0] = 1
-    assert mobula.get(spoil.remote(ref, h.MARK), timeout=60) > 0  # its own job's copy, which the test writes for good
-    assert mobula.get(keeper.same.remote(ref, h.MARK), timeout=60)
+    assert mobula.get(spoil.remote(ref, h.MARK), timeout=PATIENCE) > 0  # its own job's copy, which the test writes for good
+    assert mobula.get(keeper.same.remote(ref, h.MARK), timeout=PATIENCE)
     again = keeper.make.remote(h.MARK)  # and what comes after is whole on both sides
-    assert (mobula.get(again, timeout=60) == h.MARK).all() and mobula.get(keeper.same.remote(again, h.MARK), timeout=60)
+    assert (mobula.get(again, timeout=PATIENCE) == h.MARK).all() and mobula.get(keeper.same.remote(again, h.MARK), timeout=PATIENCE)
 
 
 def test_what_is_handed_over_stays_as_it_is(keeper: Any) -> None:
     value = h.MARK + 1
     ref = mobula.put(np.full(h.N, value))
     held = mobula.get(ref)
-    assert mobula.get(keeper.same.remote(ref, value), timeout=60)
-    assert mobula.get(keeper.overwrite.remote(value), timeout=60) > 0  # all that the other job can reach
+    assert mobula.get(keeper.same.remote(ref, value), timeout=PATIENCE)
+    assert mobula.get(keeper.overwrite.remote(value), timeout=PATIENCE) > 0  # all that the other job can reach
     assert (held == value).all()
-    assert mobula.get(spoil.remote(ref, value), timeout=60) > 0  # within the job processes trust one another
+    assert mobula.get(spoil.remote(ref, value), timeout=PATIENCE) > 0  # within the job processes trust one another
     assert not (held == value).all()

@@ -9,6 +9,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
+from waiting import PATIENCE, TIMES
 
 import mobula
 
@@ -27,11 +28,11 @@ def quicksort(a: list[int], cut: int) -> list[int]:
     return list(low) + [x for x in a if x == p] + list(high)
 
 
-@pytest.mark.timeout(60 + 12 * RUNS)
+@pytest.mark.timeout(max(600, 12 * RUNS) * TIMES)
 def test_a_nested_quicksort_on_two_cpus(binary: str) -> None:
     """The pieces take from less than a millisecond to some tens: all of what a worker gives back, and when, comes up."""
     with mobula.init(num_cpus=2):
         for i in range(RUNS):
             a = random.Random(i).choices(range(1 << 40), k=200_000)
-            got: Any = mobula.get(quicksort.remote(a, 8_000), timeout=120)
+            got: Any = mobula.get(quicksort.remote(a, 8_000), timeout=PATIENCE)
             assert got == sorted(a)

@@ -19,7 +19,7 @@ from typing import Any, Iterator
 import numpy as np
 import pytest
 from cluster import objects
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _runtime
@@ -170,7 +170,7 @@ def test_threads_put_and_get(node: Any, seed: int) -> None:
                 n = int(rng.integers(1, 60_000))
                 refs.append((mobula.put(np.full(n, i)), n, i))
                 r, n, i = refs[int(rng.integers(0, len(refs)))]
-                got = mobula.get(r, timeout=30)
+                got = mobula.get(r, timeout=PATIENCE)
                 assert got.size == n and got[0] == i and got[-1] == i
         except BaseException as e:
             failed.append(e)
@@ -179,7 +179,7 @@ def test_threads_put_and_get(node: Any, seed: int) -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(60)
+        t.join(PATIENCE)
     assert not failed and not any(t.is_alive() for t in threads)
     until(lambda: not objects())
 
@@ -223,7 +223,7 @@ def test_a_node_that_is_killed_and_started_again(binary: str) -> None:
                 until(lambda: not objects())
         finally:
             p.send_signal(signal.SIGINT)
-            p.wait(20)
+            p.wait(PATIENCE)
             p.stdout.close()
 
 
@@ -272,7 +272,7 @@ OUTPUT = """if True:
 @pytest.mark.parametrize("forwarded", [True, False])
 def test_what_workers_write_reaches_the_program(binary: str, forwarded: bool) -> None:
     program = OUTPUT.replace("**OPTIONS", "" if forwarded else "log_to_driver=False")
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE,
                           env={**os.environ, "MOBULA_BINARY": binary, "PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1"})
     assert said.stdout == "['MainThread']\n", said.stderr
     # A logger's line says which task it is of; the other ones are the program's own.
@@ -294,7 +294,7 @@ def test_what_workers_write_comes_while_they_run(binary: str, monkeypatch: Any) 
         err = io.StringIO()
         monkeypatch.setattr(sys, "stderr", err)
         task = say.remote()
-        until(lambda: re.fullmatch(r"\(worker/\d+\) hello\n", err.getvalue()), 30)
+        until(lambda: re.fullmatch(r"\(worker/\d+\) hello\n", err.getvalue()))
         err.close()  # what cannot be written is lost, and nothing else
         mobula.cancel(task, force=True)
         again = say.remote()
@@ -312,7 +312,7 @@ def test_a_worker_does_not_wait_for_who_reads_what_it_writes(binary: str, monkey
 
     class Stuck(io.StringIO):
         def write(self, text: str) -> int:
-            go_on.wait(30)
+            go_on.wait(PATIENCE)
             return super().write(text)
 
     go_on = threading.Event()
@@ -320,7 +320,7 @@ def test_a_worker_does_not_wait_for_who_reads_what_it_writes(binary: str, monkey
         stuck = Stuck()
         monkeypatch.setattr(sys, "stderr", stuck)
         try:
-            assert mobula.get(talk.remote(), timeout=30) == 1
+            assert mobula.get(talk.remote(), timeout=PATIENCE) == 1
         finally:
             go_on.set()
     monkeypatch.undo()

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from waiting import PATIENCE
 
 from mobula._worker.pool import Pool
-
-PATIENCE = 20.0
 
 
 class Executor:

@@ -11,6 +11,7 @@ import cloudpickle
 import pytest
 from cluster import cluster, get, node, objects, until  # noqa: F401
 from test_refs_made_late import Late, Slow
+from waiting import PATIENCE
 
 import mobula
 import mobula.distributed
@@ -148,7 +149,7 @@ def test_made_while_it_is_pickled(clean: Any) -> None:
 
 def test_held_by_what_failed(clean: Any) -> None:
     ref = fails.remote("x")
-    mobula.wait([ref], timeout=30)
+    mobula.wait([ref], timeout=PATIENCE)
     settled()
     check(error_of(get, ref), "x")
     settled()
@@ -165,14 +166,14 @@ def test_of_an_argument(clean: Any) -> None:
     ref = fails.remote("x")
     then = value.remote(value.remote(ref))
     del ref
-    mobula.wait([then], timeout=30)
+    mobula.wait([then], timeout=PATIENCE)
     settled()
     check(error_of(get, then).cause, "x")
 
 
 def test_passed_on_by_another_task(clean: Any) -> None:
     ref = passes_on.remote([fails.remote("x")])
-    mobula.wait([ref], timeout=30)
+    mobula.wait([ref], timeout=PATIENCE)
     settled()
     check(error_of(get, ref), "x")
 
@@ -230,12 +231,12 @@ def test_of_futures(clean: Any) -> None:
         raise Missing("gone", ref=mobula.put([x, b""]), more={"task": value.remote(x)})
 
     with mobula.Executor() as e:
-        x = e.submit(fail, "x").exception(timeout=30)
+        x = e.submit(fail, "x").exception(timeout=PATIENCE)
         assert x is not None
         check(x, "x")
         del x
     with mobula.distributed.Client() as c:
-        x = c.submit(fail, "y").exception(timeout=30)
+        x = c.submit(fail, "y").exception(timeout=PATIENCE)
         check(x, "y")
         assert get(value.remote(0)) == 0
         del x
@@ -261,7 +262,7 @@ def test_over_a_kill_of_the_node(binary: str, request: Any) -> None:
     with mobula.init(kept.address):
         refs = [fails.remote("small"), fails.remote("large", LARGE), value.remote(fails.remote("argument"))]
         stream = fails_midway.remote(1)
-        mobula.wait(refs, num_returns=3, timeout=30)
+        mobula.wait(refs, num_returns=3, timeout=PATIENCE)
         assert get(next(stream)) == 0
         settled()
         kept.kill()
@@ -282,7 +283,7 @@ def test_in_a_call_from_another_job(binary: str, request: Any) -> None:
     with mobula.init(kept.address, namespace="n"):
         a = mobula.get_actor("a")
         ref = a.gives_back.remote([mobula.put(["far", b""]), value.remote("far")])
-        mobula.wait([ref], timeout=30)
+        mobula.wait([ref], timeout=PATIENCE)
         settled()
         check(error_of(get, ref), "far")
         mobula.kill(a)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _runtime
@@ -30,7 +30,7 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     held = mobula.get(big)
     never = unknown()
     got: list[Any] = []
-    t = threading.Thread(target=lambda: got.append(mobula.get(never, timeout=20)))
+    t = threading.Thread(target=lambda: got.append(mobula.get(never, timeout=PATIENCE)))
     t.start()
     time.sleep(0.05)
     old = mini.driver()
@@ -47,7 +47,7 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     mini.until(lambda: all(r._h.id in mini.objects for r in more))
     with mini.lock:
         mini._resolve(never._h.id, m.Result(m.INLINE, m.Value(*flat(1)), 1))
-    t.join(20)
+    t.join(PATIENCE)
     assert got == [1] and held.sum() == 50_000
     assert mobula.get(kept + more) == list(range(50)) * 2
     del kept, more, never, big, held
@@ -77,7 +77,7 @@ def test_a_node_that_does_not_come_back(mini: MiniNode, monkeypatch: Any) -> Non
     os.unlink(mini.path)
     mini.drop_all()
     with pytest.raises(x.OwnerDiedError) as e:
-        mobula.get(never, timeout=20)
+        mobula.get(never, timeout=PATIENCE)
     assert isinstance(e.value, x.ObjectLostError)
     with pytest.raises(x.OwnerDiedError):
         mobula.put(1)
@@ -130,7 +130,7 @@ def test_what_a_node_sends_anew_and_cannot_be_used_ends_all_that_waits(mini: Min
     monkeypatch.setattr(client, "open_segment", fail)
     mini.drop_all()
     with pytest.raises(x.OwnerDiedError, match="Cannot allocate"):
-        mobula.get(unknown(), timeout=20)
+        mobula.get(unknown(), timeout=PATIENCE)
 
 
 def test_a_connection_that_is_made_again_leaves_no_descriptors(mini: MiniNode) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import helpers_of_go
 import pytest
+from waiting import PATIENCE
 
 import mobula
 from mobula import _functions, _resolve
@@ -56,12 +57,12 @@ def test_what_a_program_left_behind_does_not_wait_for_it(binary: str, request: A
     kept = request.getfixturevalue("kept")
     with mobula.init(kept.address, namespace="n"):
         made = mobula.remote(helpers_of_go.Tally).options(name="left", lifetime="detached", max_restarts=-1, max_task_retries=-1).remote(0)
-        assert mobula.get(made.add.remote(1), timeout=60) == 1
+        assert mobula.get(made.add.remote(1), timeout=PATIENCE) == 1
         del made
     with mobula.init(kept.address, namespace="n"):
         found = mobula.get_actor("left", "n")
         for n in range(2, 5):  # the results are let go of, with the next call at the latest: no call runs again when the node is back
-            assert mobula.get(found.add.remote(1), timeout=60) == n
+            assert mobula.get(found.add.remote(1), timeout=PATIENCE) == n
         kept.kill()
         kept.start()
         assert mobula.get(found.add.remote(1), timeout=25) == 1  # of the constructor's new life; a driver is waited for 35 s

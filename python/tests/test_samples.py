@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+from waiting import PATIENCE
 
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("xarray")
 
 SAMPLES = ROOT / "samples" / "python"
-TIMEOUT = 240  # seconds; on a machine that is not busy each takes a few
-pytestmark = pytest.mark.timeout(TIMEOUT + 60)
 MIB = 1 << 20
 
 
 def run(name: str, *flags: str) -> str:
     """What a sample prints."""
-    done = subprocess.run([sys.executable, SAMPLES / name, *flags], capture_output=True, text=True, timeout=TIMEOUT)
+    done = subprocess.run([sys.executable, SAMPLES / name, *flags], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr + done.stdout
     return done.stdout
 
@@ -80,7 +79,7 @@ def test_climatology_of_a_single_place(binary: str) -> None:
     ("counter.py", ["--kill-every", "-1"], "--kill-every: '-1': give a whole number, 0 or more"),
 ])
 def test_what_cannot_be_done_is_refused(name: str, flags: list[str], said: str) -> None:
-    done = subprocess.run([sys.executable, SAMPLES / name, *flags], capture_output=True, text=True, timeout=TIMEOUT)
+    done = subprocess.run([sys.executable, SAMPLES / name, *flags], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 
 
@@ -130,7 +129,7 @@ class Notebook:
         nbformat = pytest.importorskip("nbformat")
         nbclient = pytest.importorskip("nbclient")
         self.book = nbformat.read(path, 4)
-        nbclient.NotebookClient(self.book, timeout=TIMEOUT, kernel_name="python3").execute()
+        nbclient.NotebookClient(self.book, timeout=PATIENCE, kernel_name="python3").execute()
 
     def shown(self, line: str) -> Any:
         (cell,) = [c for c in self.book.cells if c.cell_type == "code" and c.source.splitlines()[-1] == line]

@@ -8,7 +8,7 @@ from typing import Any, Iterator
 
 import dask
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 import mobula.dask
@@ -25,7 +25,7 @@ def client(binary: str) -> Iterator[Client]:
 def meet(path: Path, me: int, n: int) -> int:
     """Waits until n have come."""
     (path / str(me)).touch()
-    waiting.until(lambda: len(os.listdir(path)) >= n)
+    until(lambda: len(os.listdir(path)) >= n)
     return me
 
 
@@ -47,7 +47,7 @@ def test_one_that_ends_without_its_place(client: Client) -> None:
         return "gone"
 
     assert client.gather([client.submit(gone, pure=False) for _ in range(4)]) == ["gone"] * 4
-    waiting.until(lambda: mobula.available_resources()["CPU"] == 1)
+    until(lambda: mobula.available_resources()["CPU"] == 1)
 
 
 def test_tasks_in_tasks_need_one_cpu(client: Client) -> None:
@@ -57,12 +57,12 @@ def test_tasks_in_tasks_need_one_cpu(client: Client) -> None:
         with worker_client() as c:
             return sum(c.gather([c.submit(tree, depth - 1, pure=False) for _ in range(2)]))
 
-    assert client.submit(tree, 3).result(60) == 8
+    assert client.submit(tree, 3).result(PATIENCE) == 8
 
     def chain(depth: int) -> Any:
-        return get_client().submit(chain, depth - 1, pure=False).result(60) if depth else "end"
+        return get_client().submit(chain, depth - 1, pure=False).result(PATIENCE) if depth else "end"
 
-    assert client.submit(chain, 10).result(60) == "end"
+    assert client.submit(chain, 10).result(PATIENCE) == "end"
 
 
 def test_computations_in_computations_need_one_cpu(client: Client) -> None:
@@ -91,7 +91,7 @@ def test_who_has_no_place_cannot_give_it_up(client: Client) -> None:
         with pytest.raises(x.InvalidError, match="run by no task"):
             f()
     with pytest.raises(x.InvalidError, match="has not seceded"):
-        client.submit(rejoin).result(60)
+        client.submit(rejoin).result(PATIENCE)
 
     @mobula.remote
     class Loop:
@@ -99,4 +99,4 @@ def test_who_has_no_place_cannot_give_it_up(client: Client) -> None:
             secede()
 
     with pytest.raises(x.InvalidError, match="a coroutine"):
-        mobula.get(Loop.remote().try_it.remote(), timeout=60)
+        mobula.get(Loop.remote().try_it.remote(), timeout=PATIENCE)

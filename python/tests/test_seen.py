@@ -9,8 +9,8 @@ from typing import Any, Iterator
 
 import cloudpickle
 import pytest
-import waiting
 from cluster import cluster, dir, get, node, until  # noqa: F401
+from waiting import until
 
 import mobula
 from mobula import _api, _ids, _logging, _trace
@@ -36,7 +36,7 @@ def paged(x: Any) -> Any:
 
 @mobula.remote
 def waits(path: str) -> None:
-    waiting.until(lambda: os.path.exists(path), timeout=60.0)
+    until(lambda: os.path.exists(path))
 
 
 @mobula.remote

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from mobula import _safefs
 from mobula.exceptions import PermissionDeniedError
@@ -47,4 +48,4 @@ def test_a_start_does_not_wait_for_a_fifo(tmp_path: Path) -> None:
     dead.mkdir()
     os.mkfifo(dead / "node.lock")
     code = f"from mobula import _node; _node._clean_dead({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+    subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, check=True)

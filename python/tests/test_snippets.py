@@ -29,6 +29,7 @@ dd = pytest.importorskip("dask.dataframe")
 
 import dask.array as da  # noqa: E402
 import dask.bag as db  # noqa: E402
+from waiting import PATIENCE  # noqa: E402
 
 import mobula.dask  # noqa: E402
 from mobula.dask import RayDaskCallback, _ship  # noqa: E402
@@ -187,7 +188,7 @@ print(result, ray.status()["jobs"][0]["finished"] >= 10)
 
 
 def test_the_api(binary: str) -> None:
-    done = subprocess.run([sys.executable, "-c", API], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", API], capture_output=True, text=True, timeout=PATIENCE)
     assert done.stdout == "4950 True\n", done.stderr
 
 

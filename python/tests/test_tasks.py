@@ -15,6 +15,7 @@ from typing import Any, Iterator
 import numpy as np
 import pytest
 from mininode import MiniNode
+from waiting import PATIENCE
 
 import mobula
 from mobula import exceptions as x
@@ -93,7 +94,7 @@ class Counter:
 
 
 def test_tasks(mini: MiniNode) -> None:
-    assert mobula.get(add.remote(1, b=2), timeout=20) == 3
+    assert mobula.get(add.remote(1, b=2), timeout=PATIENCE) == 3
     assert mobula.get(add.remote(add.remote(1, 2), b=add.remote(3))) == 6
     a, b, c = add.options(num_returns=3).remote((1, 2), (3,))
     assert mobula.get([c, a, b]) == [3, 1, 2]
@@ -111,13 +112,13 @@ def test_a_task_that_waits_for_room_keeps_its_cpu(mini: MiniNode) -> None:
     mini.until(lambda: mini.creates)
     time.sleep(0.1)  # in a get it would have given the CPU back long ago
     mini.make_room()
-    assert mobula.get(big, timeout=20).sum() == 0
+    assert mobula.get(big, timeout=PATIENCE).sum() == 0
     assert not [x for p in mini.peers.values() for x in p.got if isinstance(x, m.Blocked)]
 
 
 def test_errors(mini: MiniNode) -> None:
     with pytest.raises(ValueError, match="bad") as e:
-        mobula.get(fails.remote(ValueError("bad", 7)), timeout=20)
+        mobula.get(fails.remote(ValueError("bad", 7)), timeout=PATIENCE)
     assert isinstance(e.value, x.TaskError) and e.value.args == ("bad", 7) and "raise what" in str(e.value)
     assert os.path.dirname(mobula.__file__) not in e.value.remote_traceback
     with pytest.raises(KeyError):
@@ -133,7 +134,7 @@ def test_errors(mini: MiniNode) -> None:
 
 def test_an_error_that_a_task_lets_through_is_of_its_type_still(mini: MiniNode) -> None:
     with pytest.raises(KeyError) as e:
-        mobula.get(fails.remote(x.task_error(KeyError("k"), "", "of another")), timeout=20)
+        mobula.get(fails.remote(x.task_error(KeyError("k"), "", "of another")), timeout=PATIENCE)
     assert isinstance(e.value, x.TaskError) and isinstance(e.value.cause, KeyError) and isinstance(e.value.cause.cause, KeyError)
     assert e.value.args == ("k",)
 
@@ -142,7 +143,7 @@ def test_an_error_that_a_task_lets_through_is_of_its_type_still(mini: MiniNode) 
                                        ("cancelled", asyncio.CancelledError), ("stop", StopIteration), ("astop", StopAsyncIteration)])
 def test_what_ends_a_task_ends_no_driver(mini: MiniNode, kind: str, own: type[BaseException]) -> None:
     with pytest.raises(x.TaskError, match=own.__name__) as e:
-        mobula.get(ends.remote(kind), timeout=20)
+        mobula.get(ends.remote(kind), timeout=PATIENCE)
     assert not isinstance(e.value, own) and type(e.value.cause) is own and e.value.cause.args == (3,)
 
     async def main() -> list[Any]:
@@ -158,7 +159,7 @@ def test_what_ends_a_task_ends_no_driver(mini: MiniNode, kind: str, own: type[Ba
 def test_stored_values(mini: MiniNode) -> None:
     a = np.arange(200_000.0)
     r = add.remote(a, mobula.put(a))
-    got = mobula.get(r, timeout=20)
+    got = mobula.get(r, timeout=PATIENCE)
     assert (got == 2 * a).all() and not got.flags.writeable
     d = mini.driver()
     mini.until(lambda: d.pins.get(r._h.id) == 1)
@@ -175,7 +176,7 @@ def test_stored_values(mini: MiniNode) -> None:
 def test_an_argument_that_outlives_its_task(mini: MiniNode) -> None:
     c = Counter.remote()
     a = np.arange(100_000.0) + 1
-    assert mobula.get(c.keep.remote(a), timeout=20) == a.sum()
+    assert mobula.get(c.keep.remote(a), timeout=PATIENCE) == a.sum()
     w = mini.workers()[0]
     assert [n for k, n in w.pins.items() if len(k) == 24] == [1]  # it has a pin of its own
     assert mobula.get(c.first.remote()) == 6
@@ -185,7 +186,7 @@ def test_an_argument_that_outlives_its_task(mini: MiniNode) -> None:
 
 
 def test_nested(mini: MiniNode) -> None:
-    assert mobula.get(fib.remote(7), timeout=60) == 13
+    assert mobula.get(fib.remote(7), timeout=PATIENCE) == 13
 
 
 def test_references_inside_values(mini: MiniNode) -> None:
@@ -196,7 +197,7 @@ def test_references_inside_values(mini: MiniNode) -> None:
         assert isinstance(d["r"], mobula.ObjectRef)
         return {"sum": sum(mobula.get(d["r"])), "again": d["r"], "mine": mobula.put(5)}
 
-    got = mobula.get(look.remote({"r": inner}), timeout=20)
+    got = mobula.get(look.remote({"r": inner}), timeout=PATIENCE)
     assert got["sum"] == 3 and got["again"] == inner and mobula.get(got["mine"]) == 5
     held = mobula.put({"x": inner})
     id = inner._h.id
@@ -267,7 +268,7 @@ def test_a_coroutine_that_has_returned_is_not_cancelled(mini: MiniNode) -> None:
     mobula.cancel(result)
     assert not mobula.wait([result], timeout=0.5)[0]
     mini.make_room()
-    assert (mobula.get(result, timeout=20) == np.arange(50_000)).all()
+    assert (mobula.get(result, timeout=PATIENCE) == np.arange(50_000)).all()
 
 
 def test_cancel(mini: MiniNode) -> None:
@@ -280,13 +281,13 @@ def test_cancel(mini: MiniNode) -> None:
             return "swallowed"
 
     warm = [sleep.remote(0.0) for _ in range(2)]
-    mobula.get(warm, timeout=20)
+    mobula.get(warm, timeout=PATIENCE)
     for task in (sleep.remote(60), stubborn.remote()):
         time.sleep(0.2)
         begun = time.monotonic()
         mobula.cancel(task)
         with pytest.raises(x.TaskCancelledError):
-            mobula.get(task, timeout=10)
+            mobula.get(task, timeout=PATIENCE)
         assert time.monotonic() - begun < 2
 
     @mobula.remote
@@ -297,21 +298,21 @@ def test_cancel(mini: MiniNode) -> None:
     time.sleep(0.3)
     mobula.cancel(task)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(task, timeout=10)
+        mobula.get(task, timeout=PATIENCE)
     # The process goes on with other tasks.
-    assert mobula.get(add.remote(1, 1), timeout=10) == 2
+    assert mobula.get(add.remote(1, 1), timeout=PATIENCE) == 2
     long = sleep.remote(60)
     time.sleep(0.2)
     mobula.cancel(long, force=True)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(long, timeout=10)
+        mobula.get(long, timeout=PATIENCE)
     mini.until(lambda: any(a["signal"] == "KILL" for a in mini.exited.values()))
 
 
 def test_deadline(mini: MiniNode) -> None:
-    mobula.get(sleep.remote(0), timeout=20)
+    mobula.get(sleep.remote(0), timeout=PATIENCE)
     with pytest.raises(x.DeadlineError):
-        mobula.get(sleep.options(timeout=-1).remote(0), timeout=10)
+        mobula.get(sleep.options(timeout=-1).remote(0), timeout=PATIENCE)
 
 
 def test_a_worker_that_dies(mini: MiniNode) -> None:
@@ -320,13 +321,13 @@ def test_a_worker_that_dies(mini: MiniNode) -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
 
     with pytest.raises(x.WorkerCrashedError):
-        mobula.get(dies.remote(), timeout=20)
+        mobula.get(dies.remote(), timeout=PATIENCE)
     mini.until(lambda: any(a["signal"] == "SEGV" for a in mini.exited.values()))
 
 
 def test_actors(mini: MiniNode) -> None:
     c = Counter.remote(10)
-    assert mobula.get([c.inc.remote() for _ in range(1000)], timeout=20) == list(range(11, 1011))
+    assert mobula.get([c.inc.remote() for _ in range(1000)], timeout=PATIENCE) == list(range(11, 1011))
     assert mobula.get(c.two.remote()) == [1, 2]
     assert [mobula.get(r) for r in c.stream.remote(3)] == [0, 1, 2]
     with pytest.raises(AttributeError, match="nothing"):
@@ -351,7 +352,7 @@ def test_actors(mini: MiniNode) -> None:
         mobula.get_actor("none")
     mobula.kill(named)
     with pytest.raises(x.ActorDiedError):
-        mobula.get(named.inc.remote(), timeout=10)
+        mobula.get(named.inc.remote(), timeout=PATIENCE)
     # Dropping the last handle ends the actor.
     pid = mobula.get(c.pid.remote())
     del c
@@ -361,7 +362,7 @@ def test_actors(mini: MiniNode) -> None:
 def test_an_actor_whose_constructor_fails(mini: MiniNode) -> None:
     c = Counter.remote(1, 2, 3)
     with pytest.raises(x.ActorDiedError):
-        mobula.get(c.inc.remote(), timeout=20)
+        mobula.get(c.inc.remote(), timeout=PATIENCE)
 
 
 def test_async_actors(mini: MiniNode) -> None:
@@ -389,7 +390,7 @@ def test_async_actors(mini: MiniNode) -> None:
             await asyncio.sleep(0.05)
 
     a = Async.options(concurrency_groups={"one": 1}).remote()
-    mobula.get(a.slow.remote(0), timeout=20)
+    mobula.get(a.slow.remote(0), timeout=PATIENCE)
     begun = time.monotonic()
     assert mobula.get([a.slow.remote(i) for i in range(50)]) == list(range(50))
     assert time.monotonic() - begun < 2
@@ -405,9 +406,9 @@ def test_async_actors(mini: MiniNode) -> None:
     long = a.slow.remote(1)
     mobula.cancel(long)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(long, timeout=10)
+        mobula.get(long, timeout=PATIENCE)
     with pytest.raises(x.InvalidError, match="group"):
-        mobula.get(a.slow.options(concurrency_group="none").remote(1), timeout=10)
+        mobula.get(a.slow.options(concurrency_group="none").remote(1), timeout=PATIENCE)
 
 
 def test_threaded_actors(mini: MiniNode) -> None:
@@ -429,7 +430,7 @@ def test_threaded_actors(mini: MiniNode) -> None:
             return self.most
 
     t = Threads.remote()
-    mobula.get([t.work.remote() for _ in range(12)], timeout=20)
+    mobula.get([t.work.remote() for _ in range(12)], timeout=PATIENCE)
     assert mobula.get(t.peak.remote()) == 4
 
 
@@ -439,13 +440,13 @@ def test_runtime_context(mini: MiniNode) -> None:
         return mobula.get_runtime_context().get()
 
     r = where.remote()
-    got = mobula.get(r, timeout=20)
+    got = mobula.get(r, timeout=PATIENCE)
     assert got["task_id"] == r.task_id() and got["job_id"] == 1 and got["node_id"] == "0" and got["actor_id"] is None
     assert mobula.get_runtime_context().task_id is None
 
 
 def test_templates_answer_and_workers_go_with_them(mini: MiniNode) -> None:
-    mobula.get(sleep.remote(0), timeout=20)
+    mobula.get(sleep.remote(0), timeout=PATIENCE)
     mini.ask({"op": "nonsense", "id": 77, "env": {}}, [1, 2])
     mini.until(lambda: any(a["op"] == "failed" and a["id"] == 77 for a in mini.answers))
     [pid] = [a["pid"] for a in mini.answers if a["op"] == "forked"][:1]

@@ -17,6 +17,7 @@ from typing import Any, Iterator
 import pytest
 from conftest import Kept
 from mininode import MiniNode
+from waiting import PATIENCE
 
 import mobula
 from mobula._version import RELEASE
@@ -58,9 +59,9 @@ def test_a_detached_actor_of_the_release_before_goes_on(upgraded: Kept) -> None:
     for life in range(2):  # in the second the directory is of this release
         with mobula.init(upgraded.address, namespace="upgrade") as c:
             estate = mobula.get_actor("estate")
-            assert mobula.get(estate.total.remote(2), timeout=60) == ("left to you", 1002.0), life
-            assert mobula.get(estate.total.remote(3), timeout=60) == ("left to you", 1003.0)
-            assert mobula.get(estate.calls.remote(), timeout=60) == 2  # of this life: the constructor ran again
+            assert mobula.get(estate.total.remote(2), timeout=PATIENCE) == ("left to you", 1002.0), life
+            assert mobula.get(estate.total.remote(3), timeout=PATIENCE) == ("left to you", 1003.0)
+            assert mobula.get(estate.calls.remote(), timeout=PATIENCE) == 2  # of this life: the constructor ran again
             (row,) = state.list_actors([("name", "=", "estate")])
             assert (row["job"], row["state"], row["detached"]) == ("1", "ALIVE", True)
             assert c.job_id > 1 and not mobula.status().get("lost")
@@ -125,7 +126,7 @@ with mobula.init(sys.argv[1], namespace="both") as c:
     said["stream"] = [int(mobula.get(ref)[0]) for ref in count.remote(3)]
     counter = Counter.remote(10)
     said["actor"] = mobula.get([counter.inc.remote(i) for i in range(3)])
-    ready, rest = mobula.wait([add.remote(i, i) for i in range(4)], num_returns=4, timeout=30)
+    ready, rest = mobula.wait([add.remote(i, i) for i in range(4)], num_returns=4)
     said["wait"] = sorted(mobula.get(ready))
     said["theirs"] = mobula.get(mobula.get_actor("of this release").inc.remote(5))
     ours = Counter.options(name="of the release before", lifetime="detached").remote(100)
@@ -148,7 +149,7 @@ def old(package: str, address: str, release: str) -> subprocess.CompletedProcess
     assert changed == 1
     version.write_text(said)
     env = {**os.environ, "PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([sys.executable, "-c", PROGRAM, address], env=env, cwd=package, capture_output=True, text=True, timeout=100)
+    return subprocess.run([sys.executable, "-c", PROGRAM, address], env=env, cwd=package, capture_output=True, text=True, timeout=PATIENCE)
 
 
 class Counter:
@@ -172,7 +173,7 @@ def test_a_program_of_the_release_before_joins(kept: Kept, package: str) -> None
             "retried": 3, "error": "k", "stream": [0, 1, 2], "actor": [10, 11, 13], "wait": [0, 2, 4, 6], "theirs": 5, "listed": "FINISHED"}
         assert mobula.get(ours.inc.remote(1)) == 6
         theirs = mobula.get_actor("of the release before")
-        assert mobula.get(theirs.inc.remote(1), timeout=60) == 101  # its worker is of the release before
+        assert mobula.get(theirs.inc.remote(1), timeout=PATIENCE) == 101  # its worker is of the release before
         mobula.kill(theirs)
 
 

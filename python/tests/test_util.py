@@ -17,7 +17,7 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
-import waiting
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import exceptions as x
@@ -83,7 +83,7 @@ def test_a_pool_gives_one_result_after_the_other() -> None:
         pool.get_next_unordered()
     pool.submit(slowly, 0.5)
     pool.submit(double, 1)
-    assert pool.get_next_unordered(timeout=20) == 2
+    assert pool.get_next_unordered(timeout=PATIENCE) == 2
     with pytest.raises(TimeoutError):
         pool.get_next_unordered(timeout=0.01)
     with pytest.raises(ValueError, match="after get_next_unordered"):
@@ -189,7 +189,7 @@ def test_a_queue_is_first_in_first_out() -> None:
         q.put_nowait(3)
     with pytest.raises(queue.Full):
         q.put(3, timeout=0.05)
-    assert [q.get(), q.get(timeout=1), q.get_nowait()] == [0, 1, 2]
+    assert [q.get(), q.get(timeout=PATIENCE), q.get_nowait()] == [0, 1, 2]
     with pytest.raises(Empty):
         q.get_nowait()
     with pytest.raises(queue.Empty):
@@ -221,11 +221,11 @@ def test_a_queue_between_tasks() -> None:
 
     @mobula.remote(num_cpus=0.5)
     def consume(q: Queue, n: int) -> list[int]:
-        return [q.get(timeout=20) for _ in range(n)]
+        return [q.get(timeout=PATIENCE) for _ in range(n)]
 
     total = consume.remote(q, 60)
-    mobula.get([produce.remote(q, 20) for _ in range(3)], timeout=60)
-    assert sorted(mobula.get(total, timeout=60)) == sorted(3 * list(range(20)))
+    mobula.get([produce.remote(q, 20) for _ in range(3)], timeout=PATIENCE)
+    assert sorted(mobula.get(total, timeout=PATIENCE)) == sorted(3 * list(range(20)))
 
 
 def test_many_wait_for_one_queue() -> None:
@@ -240,14 +240,14 @@ def test_many_wait_for_one_queue() -> None:
         await asyncio.gather(*[q.put_async(i) for i in range(1500)])
         got.extend(await asyncio.gather(*takers))
 
-    asyncio.run(asyncio.wait_for(wait_for_all(), 60))
+    asyncio.run(asyncio.wait_for(wait_for_all(), PATIENCE))
     assert sorted(got) == list(range(1500))
 
 
 def test_queues_in_coroutines() -> None:
     async def both() -> list[Any]:
         q = Queue(maxsize=1)
-        late = asyncio.ensure_future(q.get_async(timeout=20))
+        late = asyncio.ensure_future(q.get_async(timeout=PATIENCE))
         await q.put_async(1)
         with pytest.raises(Empty):
             await q.get_async(block=False) if await late == 1 else None
@@ -268,20 +268,20 @@ def test_a_get_that_is_cancelled_takes_nothing() -> None:
 
     asyncio.run(give_up())
     q.put("item")
-    assert q.get(timeout=20) == "item"
+    assert q.get(timeout=PATIENCE) == "item"
 
     @mobula.remote(num_cpus=0.5)
     def consume(q: Queue) -> Any:
         return q.get()
 
     task = consume.remote(q)
-    waiting.until(lambda: mobula.get(q.actor.waiting.remote()))
+    until(lambda: mobula.get(q.actor.waiting.remote()))
     mobula.cancel(task, recursive=False)
     with pytest.raises(x.TaskCancelledError):
-        mobula.get(task, timeout=20)
-    waiting.until(lambda: not mobula.get(q.actor.waiting.remote()))
+        mobula.get(task, timeout=PATIENCE)
+    until(lambda: not mobula.get(q.actor.waiting.remote()))
     q.put("item")
-    assert q.get(timeout=20) == "item"
+    assert q.get(timeout=PATIENCE) == "item"
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -293,7 +293,7 @@ def test_what_a_cancelled_get_had_taken_comes_first_again(large: bool) -> None:
         taker = asyncio.ensure_future(q.get_async())
         await asyncio.sleep(0)  # it asks
         for item in items[:3]:  # the third has room when the first was taken; the loop stands still meanwhile
-            q.put(item, timeout=20)
+            q.put(item, timeout=PATIENCE)
         taker.cancel()
         with pytest.raises(asyncio.CancelledError):
             await taker
@@ -302,25 +302,26 @@ def test_what_a_cancelled_get_had_taken_comes_first_again(large: bool) -> None:
     with pytest.raises(Full):
         q.put_nowait(items[3])
     assert q.size() == 3  # one more than there is room for, and none is lost
-    assert [q.get(timeout=20)[0] for _ in range(3)] == [0, 1, 2]
+    assert [q.get(timeout=PATIENCE)[0] for _ in range(3)] == [0, 1, 2]
     q.put_nowait_batch(items[:2])
-    assert [q.get(timeout=20)[0] for _ in range(2)] == [0, 1]
+    assert [q.get(timeout=PATIENCE)[0] for _ in range(2)] == [0, 1]
 
 
 def test_a_get_that_is_interrupted_takes_nothing() -> None:
     q = Queue()
 
     def interrupt() -> None:
-        waiting.until(lambda: mobula.get(q.actor.waiting.remote()))
+        until(lambda: mobula.get(q.actor.waiting.remote()))
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     t = threading.Thread(target=interrupt)
     t.start()
     with pytest.raises(KeyboardInterrupt):
         q.get()
-    t.join(20)
+    t.join(PATIENCE)
+    assert not t.is_alive()
     q.put("item")
-    assert q.get(timeout=20) == "item"
+    assert q.get(timeout=PATIENCE) == "item"
 
 
 def test_a_put_that_is_cancelled_is_withdrawn() -> None:
@@ -332,8 +333,8 @@ def test_a_put_that_is_cancelled_is_withdrawn() -> None:
             await asyncio.wait_for(q.put_async(2), 0.05)
 
     asyncio.run(give_up())
-    assert q.get(timeout=20) == 1
-    q.put(3, timeout=20)
+    assert q.get(timeout=PATIENCE) == 1
+    q.put(3, timeout=PATIENCE)
     assert q.get_nowait() == 3 and q.empty()
 
 
@@ -357,8 +358,8 @@ def test_a_get_of_what_cannot_be_unpickled_takes_it(monkeypatch: Any) -> None:
     assert q.size() == 2
     monkeypatch.setenv("MOBULA_TEST_UNREADABLE", "1")
     with pytest.raises(AssertionError):
-        q.get(timeout=20)
-    assert q.get(timeout=20) == "item"
+        q.get(timeout=PATIENCE)
+    assert q.get(timeout=PATIENCE) == "item"
 
 
 def test_a_queue_ends_when_those_who_wait_are_served() -> None:
@@ -366,10 +367,10 @@ def test_a_queue_ends_when_those_who_wait_are_served() -> None:
     got: list[Any] = []
     t = threading.Thread(target=lambda: got.append(q.get()))
     t.start()
-    waiting.until(lambda: not mobula.wait([q.actor.served.remote()], timeout=0.05)[0])
+    until(lambda: not mobula.wait([q.actor.served.remote()], timeout=0.05)[0])
     threading.Timer(0.3, q.put, ["last"]).start()
     q.shutdown(grace_period_s=20)
-    t.join(20)
+    t.join(PATIENCE)
     assert got == ["last"]
 
 
@@ -405,10 +406,10 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
         ref = mobula.put(a)
         got = mobula.get(ref)
     with ms.sample("task", interval=0.05):
-        mobula.get(takes.remote(100), timeout=60)
+        mobula.get(takes.remote(100), timeout=PATIENCE)
     with ms.sample("freed", measure="managed", interval=0.05):
         del ref, got
-        waiting.until(lambda: mobula.available_resources()["object_store_memory"] == 64 << 20)
+        until(lambda: mobula.available_resources()["object_store_memory"] == 64 << 20)
     with ms.sample(measure="spilled"):
         pass
     first = {label: s[0][1] for label, s in ms.samples.items()}
@@ -450,7 +451,7 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
     empty = MemorySampler()
     assert empty.to_pandas().empty
     label = empty.start(interval=0.02)
-    waiting.until(lambda: len(empty.samples[label]) > 2)
+    until(lambda: len(empty.samples[label]) > 2)
     empty.stop(label)
     assert not any(t.name == "mobula-memory-sampler" for t in threading.enumerate())  # none that would take another
     with pytest.raises(x.InvalidError, match="no samples are being taken"):
@@ -463,7 +464,7 @@ def test_samples_of_the_memory_end_with_the_connection() -> None:
         thread, _ = ms._running["all"]
         mobula.shutdown()
         try:
-            thread.join(20)
+            thread.join(PATIENCE)
             assert not thread.is_alive() and not mobula.is_initialized()  # it has not made another
         finally:
             mobula.init(num_cpus=2, object_store_memory=64 << 20, ignore_reinit_error=True)

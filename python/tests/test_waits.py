@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from helpers_of_client import flat, kinds, unknown
 from mininode import MiniNode
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _runtime
@@ -28,15 +28,16 @@ def test_who_waits_beside_a_get_that_gives_up_is_told(mini: MiniNode) -> None:
     get = threading.Thread(target=lambda: got.append(pytest.raises(x.GetTimeoutError, mobula.get, one, timeout=0.5)))
     get.start()
     mini.until(lambda: kinds(mini, m.Get))
-    wait = threading.Thread(target=lambda: got.append(mobula.wait([one], timeout=10)))
+    wait = threading.Thread(target=lambda: got.append(mobula.wait([one], timeout=PATIENCE)))
     wait.start()
     _runtime.client().getter.when_known(one._h, known.set)
-    get.join(10)
+    get.join(PATIENCE)
+    assert not get.is_alive()
     mini.until(lambda: kinds(mini, m.Unget))
     with mini.lock:
         mini._resolve(one._h.id, m.Result(m.INLINE, m.Value(*flat(1)), 1))
-    wait.join(10)
-    assert known.wait(10) and got[1] == ([one], [])
+    wait.join(PATIENCE)
+    assert known.wait(PATIENCE) and got[1] == ([one], [])
 
 
 def test_what_is_known_is_told_without_reading_it(mini: MiniNode) -> None:
@@ -61,7 +62,7 @@ def test_many_threads_wait_at_once(mini: MiniNode) -> None:
     got: dict[int, Any] = {}
 
     def wait(i: int) -> None:
-        got[i] = mobula.get(refs[i], timeout=20)
+        got[i] = mobula.get(refs[i], timeout=PATIENCE)
 
     threads = [threading.Thread(target=wait, args=(i,)) for i in range(40)]
     for t in threads:
@@ -73,7 +74,7 @@ def test_many_threads_wait_at_once(mini: MiniNode) -> None:
         if i % 10 == 0:
             time.sleep(0.01)
     for t in threads:
-        t.join(20)
+        t.join(PATIENCE)
     assert got == {i: i for i in range(40)}
 
 
@@ -101,13 +102,13 @@ def test_await_and_futures(mini: MiniNode) -> None:
     del array
     gc.collect()
     mini.until(lambda: d.pins[stored._h.id] == 0)
-    assert stored.future().result(5).sum() == 50_000
+    assert stored.future().result(PATIENCE).sum() == 50_000
     one = unknown()
     fut = one.future()
     with mini.lock:
         mini._resolve(one._h.id, m.Result(m.ERROR, err=m.Error(9, "gone")))
     with pytest.raises(x.ObjectLostError):
-        fut.result(5)
+        fut.result(PATIENCE)
 
 
 def test_callbacks_of_futures_may_wait(mini: MiniNode) -> None:
@@ -117,14 +118,14 @@ def test_callbacks_of_futures_may_wait(mini: MiniNode) -> None:
     done = threading.Event()
 
     def wait_for_the_second(fut: Any) -> None:
-        got.append((fut.result(), mobula.get(second, timeout=10), threading.current_thread()))
+        got.append((fut.result(), mobula.get(second, timeout=PATIENCE), threading.current_thread()))
         done.set()
 
     first.future().add_done_callback(wait_for_the_second)
     for i, r in enumerate((first, second)):
         with mini.lock:
             mini._resolve(r._h.id, m.Result(m.INLINE, m.Value(*flat(i)), 1))
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
     assert got[0][:2] == (0, 1) and got[0][2] is not threading.current_thread()
 
 
@@ -134,8 +135,8 @@ def test_what_is_known_needs_no_message(mini: MiniNode) -> None:
     reader = _runtime.client().reader
     mine = reader._role.acquire(False)  # somebody reads, and hears nothing: this thread, or the keeper
     try:
-        assert ref.future().result(10) == [1]
-        assert asyncio.run(asyncio.wait_for(_awaited(ref), 10)) == [1]
+        assert ref.future().result(PATIENCE) == [1]
+        assert asyncio.run(asyncio.wait_for(_awaited(ref), PATIENCE)) == [1]
     finally:
         if mine:
             reader._role.release()
@@ -164,7 +165,7 @@ def test_somebody_reads_when_a_reader_has_left(mini: MiniNode) -> None:
     assert mobula.wait([other], timeout=0.5) == ([], [other])  # meanwhile the keeper has gone to sleep
     with mini.lock:
         mini._resolve(asked._h.id, m.Result(m.INLINE, m.Value(*flat(7)), 1))
-    assert fut.result(10) == 7
+    assert fut.result(PATIENCE) == 7
 
 
 def test_who_asks_a_client_that_is_gone_hears_so(mini: MiniNode) -> None:
@@ -172,18 +173,18 @@ def test_who_asks_a_client_that_is_gone_hears_so(mini: MiniNode) -> None:
     before = never.future()
 
     async def wait() -> Any:
-        return await asyncio.wait_for(never, 10)
+        return await asyncio.wait_for(never, PATIENCE)
 
     mobula.shutdown()
     with pytest.raises(x.ShutdownError):
-        before.result(10)
+        before.result(PATIENCE)
     with pytest.raises(x.ShutdownError):
-        never.future().result(10)
+        never.future().result(PATIENCE)
     with pytest.raises(x.ShutdownError):
         asyncio.run(wait())
 
     async def item() -> Any:
-        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._c, os.urandom(20))), 10)
+        return await asyncio.wait_for(anext(mobula.ObjectRefGenerator(never._c, os.urandom(20))), PATIENCE)
 
     with pytest.raises(x.ShutdownError):
         asyncio.run(item())

@@ -12,10 +12,9 @@ import venv
 from typing import Any
 
 import pytest
+from waiting import PATIENCE
 
 import build_wheel
-
-TIMEOUT = 60
 
 
 class Installed:
@@ -33,7 +32,7 @@ class Installed:
         """What a program prints, as JSON. What the package depends on is found where these tests find it."""
         env = {k: v for k, v in os.environ.items() if not k.startswith("MOBULA_")}
         env |= {"PATH": "/usr/bin:/bin", "PYTHONPATH": sysconfig.get_path("purelib")}
-        return json.loads(subprocess.run([self.python, *args], env=env, cwd=self.place, check=True, capture_output=True, timeout=TIMEOUT).stdout)
+        return json.loads(subprocess.run([self.python, *args], env=env, cwd=self.place, check=True, capture_output=True, timeout=PATIENCE).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def test_a_task_runs(installed: Installed, workers: str) -> None:
         "def where(x):\n"
         "    return x, mobula.__file__, sys.prefix\n"
         f"with mobula.init(num_cpus=1, worker_processes={workers!r}):\n"
-        "    print(json.dumps([_node.binary(), *mobula.get(where.remote(7), timeout=50)]))\n")
+        "    print(json.dumps([_node.binary(), *mobula.get(where.remote(7))]))\n")
     env = installed.place / "env"
     binary, x, package, prefix = installed.run("-c", program)
     assert x == 7 and prefix == str(env)

@@ -85,7 +85,7 @@ def functions(i: ObjectRef[int], b: ObjectRef[bool], s: ObjectRef[str], many: li
 
 def results(i: ObjectRef[int], s: ObjectRef[str]) -> None:
     assert_type(mobula.get(i), int)
-    assert_type(mobula.get(add.remote(1), timeout=2), float)
+    assert_type(mobula.get(add.remote(1), timeout=0.5), float)
     assert_type(mobula.get([total.remote(n) for n in range(3)]), list[int])
     assert_type(mobula.get([i, s]), list[Any])  # each has its own type
     assert_type(i.result(), int)

@@ -7,10 +7,10 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
+from waiting import PATIENCE, until
 
 from peers import guard, run
 
@@ -36,7 +36,7 @@ detach(sys.argv[1])
 """
 
 
-def spec(tmp_path: pathlib.Path, program: str, *args: str, timeout: float = 60, sample: float = 0) -> dict[str, Any]:
+def spec(tmp_path: pathlib.Path, program: str, *args: str, timeout: float = PATIENCE, sample: float = 0) -> dict[str, Any]:
     return {"argv": [sys.executable, "-c", program, *args], "env": dict(os.environ), "cwd": str(tmp_path),
             "stdout": str(tmp_path / "out"), "stderr": str(tmp_path / "err"), "timeout": timeout, "sample": sample}
 
@@ -135,18 +135,11 @@ time.sleep(1.0)  # several samples
     assert 3 * 64 * MIB <= outcome.peak < 4 * 64 * MIB, outcome.peak / MIB
 
 
-def until(f: Any) -> None:
-    end = time.monotonic() + 30
-    while not f():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def wait_end(fd: int) -> bool:
     """Waits for a process' end."""
     import select
 
     try:
-        return bool(select.select([fd], [], [], 30)[0])
+        return bool(select.select([fd], [], [], PATIENCE)[0])
     finally:
         os.close(fd)

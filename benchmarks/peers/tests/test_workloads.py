@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import PATIENCE
 
 from peers import cli, environment, workload
 
@@ -85,7 +86,7 @@ def test_ours_runs(name: str, tmp_path: pathlib.Path) -> None:
     """On the environment of these tests, which has the SDK; its executable is in MOBULA_BINARY."""
     env = {**os.environ, "PYTHONPATH": str(environment.HERE.parent), "TMPDIR": str(tmp_path), "PEERS_STARTED": "0"}
     argv = [sys.executable, "-m", "peers.child", name, "mobula", "--quick"]
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     w = next(w for w in ALL if w.name == name)

@@ -8,17 +8,16 @@ import re
 import subprocess
 import sys
 
-import pytest
+from waiting import PATIENCE
 
 TESTS = pathlib.Path(__file__).parents[1]
 LEAST = 140  # passed with joblib 1.6.0; fewer would mean that our backend is no parameter any more
 
 
-@pytest.mark.timeout(660)
 def test_parallel_with_our_backend(binary: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "suites.joblib_plugin", "-W", "ignore", "--pyargs",
                "joblib.test.test_parallel", "-k", "mobula"]
-    said = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=600,
+    said = subprocess.run(command, cwd=TESTS.parent, capture_output=True, text=True, timeout=5 * PATIENCE,
                           env={**os.environ, "MOBULA_BINARY": binary, "PYTHONPATH": str(TESTS)})
     passed = re.search(r"(\d+) passed", said.stdout)
     assert said.returncode == 0 and passed and int(passed[1]) >= LEAST, said.stdout[-8000:] + said.stderr[-2000:]
