@@ -222,12 +222,13 @@ def test_c14_kill_ends_an_actor_and_its_calls(node: Any, dir: str) -> None:
 
 @mobula.remote
 def naps(dir: str) -> None:
-    """Says when it was interrupted."""
+    """Says that it was interrupted: in the middle of one long call of the system."""
     note(dir, "nap.began")
     try:
-        time.sleep(60)
-    finally:
-        note(dir, "nap.over", repr(time.monotonic()))
+        time.sleep(3600)
+    except BaseException:
+        note(dir, "nap.cancelled")
+        raise
 
 
 def test_c13_what_is_queued_never_starts(node: Any, dir: str) -> None:
@@ -243,19 +244,13 @@ def test_c13_what_is_queued_never_starts(node: Any, dir: str) -> None:
     assert noted(dir, "began") == {"r0", "r1", "r2", "r3", "next"} and not noted(dir, "cancelled")
 
 
-def test_c13_what_runs_is_interrupted_at_once(node: Any, dir: str) -> None:
-    took: list[float] = []
-    while len(took) < 10 and (not took or min(took) >= 0.1):  # another program of this machine may hold up one try
-        place = within(dir, str(len(took)))
-        ref = naps.remote(place)
-        until(lambda: noted(place, "began"))
-        begun = time.monotonic()
-        mobula.cancel(ref)
-        with pytest.raises(x.TaskCancelledError):
-            get(ref)
-        with open(os.path.join(place, "nap.over")) as f:
-            took.append(float(f.read()) - begun)
-    assert 0 < min(took) < 0.1, took
+def test_c13_what_runs_is_interrupted_where_it_is(node: Any, dir: str) -> None:
+    ref = naps.remote(dir)
+    until(lambda: noted(dir, "began"))
+    mobula.cancel(ref)
+    with pytest.raises(x.TaskCancelledError):
+        get(ref)
+    assert noted(dir, "cancelled") == {"nap"}
 
 
 def test_c13_force_ends_the_process(node: Any, dir: str) -> None:
@@ -264,7 +259,7 @@ def test_c13_force_ends_the_process(node: Any, dir: str) -> None:
         note(dir, f"{os.getpid()}.began")
         while True:
             try:
-                time.sleep(60)
+                time.sleep(3600)
             except BaseException:
                 note(dir, "heard.cancelled")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import threading
@@ -25,32 +24,23 @@ from mobula import exceptions as x
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-@mobula.remote
-def nap(t: float) -> float:
-    time.sleep(t)
-    return t
-
-
 # ---- C1, C3: tasks, get and wait
 
 
-def test_c1_a_call_does_not_wait_for_its_task(node: Any) -> None:
-    took, refs = [], []
-    for _ in range(21):
-        begun = time.perf_counter()
-        refs.append(nap.remote(1.0))
-        took.append(time.perf_counter() - begun)
+def test_c1_a_call_does_not_wait_for_its_task(node: Any, dir: str) -> None:
+    refs = [hold.remote(dir, str(i)) for i in range(21)]
+    assert not noted(dir, "ended")
     for r in refs[1:]:
         mobula.cancel(r)
-    assert statistics.median(took) < 0.005, took
-    assert get(refs[0]) == 1.0
+    note(dir, "0.go")
+    assert get(refs[0]) == "0"
 
 
 def test_c3_wait_and_get_with_a_timeout(node: Any, dir: str) -> None:
     refs = [hold.options(num_cpus=0.25).remote(dir, str(i)) for i in range(10)]
     begun = time.monotonic()
     assert mobula.wait(refs, timeout=0.05) == ([], refs)
-    assert 0.05 <= time.monotonic() - begun < 2
+    assert time.monotonic() - begun >= 0.05
     note(dir, "7.go")
     assert mobula.wait(refs, timeout=PATIENCE) == ([refs[7]], refs[:7] + refs[8:])
     note(dir, "2.go")

@@ -262,7 +262,7 @@ def test_nobody_waits_behind_a_long_task(node: Any) -> None:
             mobula.get(slow, timeout=PATIENCE)
 
 
-def test_streams(node: Any) -> None:
+def test_streams(node: Any, tmp_path: Any) -> None:
     @mobula.remote
     def items(n: int) -> Iterator[Any]:
         for i in range(n):
@@ -277,31 +277,28 @@ def test_streams(node: Any) -> None:
                 f.write(str(i))
             yield i
 
-    path = f"/tmp/mobula-test-{os.getpid()}"
+    path = str(tmp_path / "made")
     g = ahead.remote()
     assert mobula.get(next(g)) == 0
-    time.sleep(0.3)
+    until(lambda: mobula.available_resources()["CPU"] == 2)  # it waits
     assert int(open(path).read()) <= 4
     assert [mobula.get(r) for r in g] == list(range(1, 10))
-    os.unlink(path)
 
 
 def test_cancel(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(2)], timeout=PATIENCE)
     for force in (False, True):
-        running = sleep.remote(60)
+        running = sleep.remote(3600)
         until(lambda: any(t["state"] == "RUNNING" for t in rows("tasks")))
-        begun = time.monotonic()
         mobula.cancel(running, force=force)
         with pytest.raises(x.TaskCancelledError):
             mobula.get(running, timeout=PATIENCE)
-        assert time.monotonic() - begun < 5
     assert mobula.get(add.remote(1, 1), timeout=PATIENCE) == 2
 
 
 def test_workers_tell_what_they_run_while_they_run_it(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(2)], timeout=PATIENCE)
-    running = sleep.remote(60)
+    running = sleep.remote(3600)
     until(lambda: sum(w.get("running", 0) for w in rows("workers") if w["language"] == "python") == 1)
     mobula.cancel(running)
     with pytest.raises(x.TaskCancelledError):
@@ -328,10 +325,8 @@ def test_a_call_may_wait_for_one_behind_it(node: Any) -> None:
 
 def test_deadlines(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(2)], timeout=PATIENCE)
-    begun = time.monotonic()
     with pytest.raises(x.DeadlineError):
-        mobula.get(sleep.options(timeout=0.3).remote(30), timeout=PATIENCE)
-    assert time.monotonic() - begun < 10
+        mobula.get(sleep.options(timeout=0.3).remote(3600), timeout=PATIENCE)
     assert mobula.get(sleep.options(timeout=PATIENCE).remote(0.01)) == 0.01
 
 
@@ -424,24 +419,29 @@ def test_an_actor_that_is_killed_comes_back(node: Any) -> None:
 
 
 def test_async_and_threaded_actors(node: Any) -> None:
+    """Calls go on when as many are there as may run at once."""
+
     @mobula.remote
     class Async:
-        async def slow(self, v: Any) -> Any:
-            await asyncio.sleep(0.2)
+        def __init__(self) -> None:
+            self.room = asyncio.Barrier(40)
+
+        async def meet(self, v: Any) -> Any:
+            await self.room.wait()
             return v
 
     @mobula.remote(max_concurrency=4)
     class Threads:
-        def slow(self, v: Any) -> Any:
-            time.sleep(0.2)
+        def __init__(self) -> None:
+            self.room = threading.Barrier(4)
+
+        def meet(self, v: Any) -> Any:
+            self.room.wait(PATIENCE)
             return v
 
     for cls, calls in ((Async, 40), (Threads, 8)):
         a = cls.remote()
-        mobula.get(a.slow.remote(0), timeout=PATIENCE)
-        begun = time.monotonic()
-        assert mobula.get([a.slow.remote(i) for i in range(calls)], timeout=PATIENCE) == list(range(calls))
-        assert time.monotonic() - begun < 1.5
+        assert mobula.get([a.meet.remote(i) for i in range(calls)], timeout=PATIENCE) == list(range(calls))
 
 
 def test_handles_travel(node: Any) -> None:
