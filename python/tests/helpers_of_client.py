@@ -7,7 +7,7 @@ from typing import Any
 
 from mininode import MiniNode
 
-from mobula import _refs, _runtime, _value
+from mobula import _api, _refs, _runtime, _value
 
 
 def segments() -> int:
@@ -25,6 +25,12 @@ def kinds(node: MiniNode, *which: type[Any]) -> list[Any]:
     """The messages of some kinds that the driver has sent."""
     with node.lock:
         return [g for g in node.driver().got if isinstance(g, which)]
+
+
+def settled() -> None:
+    """Returns when the stub has heard of all that this process has let go of."""
+    _runtime.client().flush()
+    _api.request("echo", None)
 
 
 def unknown() -> Any:

@@ -12,9 +12,9 @@ from typing import Any
 import cbor2
 import numpy as np
 import pytest
-from helpers_of_client import flat, kinds, unknown
+from helpers_of_client import flat, kinds, settled, unknown
 from mininode import MiniNode
-from waiting import PATIENCE
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _ids, _refs, _runtime, _value
@@ -51,11 +51,11 @@ def test_large_values_are_pinned_while_they_are_viewed(mini: MiniNode) -> None:
     mini.until(lambda: d.pins[ref._h.id] == 1)  # all readers share one pin
     view = got["a"][10:].reshape(-1, 2)
     del got, again
-    time.sleep(0.05)
+    settled()
     assert d.pins[ref._h.id] == 1 and view[0, 0] == 10
     mem = memoryview(view)
     del view
-    time.sleep(0.05)
+    settled()
     assert d.pins[ref._h.id] == 1 and mem[0, 0] == 10
     mem.release()
     del mem
@@ -82,7 +82,7 @@ def test_wait_and_timeouts(mini: MiniNode) -> None:
     assert ready == known[:2] and rest == [never, known[2]]
     begun = time.monotonic()
     ready, rest = mobula.wait([never], timeout=0.1)
-    assert (ready, rest) == ([], [never]) and 0.09 < time.monotonic() - begun < 1
+    assert (ready, rest) == ([], [never]) and time.monotonic() - begun >= 0.1
     with pytest.raises(x.GetTimeoutError) as e:
         mobula.get([never, known[0]], timeout=0.05)
     assert isinstance(e.value, TimeoutError)
@@ -166,7 +166,7 @@ def test_resync_and_collect(mini: MiniNode) -> None:
     gc.disable()
     try:
         del cycle
-        time.sleep(0.05)
+        settled()
         assert id in mini.driver().handles
         mini.driver().send(m.Collect())
         mini.until(lambda: id not in mini.driver().handles)
@@ -207,7 +207,7 @@ def test_reference_twice(mini: MiniNode) -> None:
     a, b = mobula.get(outer)["r"], mobula.get(outer)["r"]
     assert a == b == ref and hash(a) == hash(ref) and a._h is ref._h
     del ref, a
-    time.sleep(0.05)
+    settled()
     assert mobula.get(b) == [1] and id in mini.driver().handles
     del b
     mini.until(lambda: id not in mini.driver().handles)
@@ -233,7 +233,7 @@ def test_shutdown_and_init_again(mini: MiniNode) -> None:
 
     t = threading.Thread(target=wait)
     t.start()
-    time.sleep(0.05)
+    until(lambda: never._h.waiters)
     before = len(os.listdir("/proc/self/fd"))
     mobula.shutdown()
     t.join(PATIENCE)
@@ -247,10 +247,7 @@ def test_shutdown_and_init_again(mini: MiniNode) -> None:
     for _ in range(5):
         mobula.shutdown()
         mobula.init(mini.path)
-    until = time.monotonic() + 5
-    while len(os.listdir("/proc/self/fd")) > before:  # the stub's own ends among them
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: len(os.listdir("/proc/self/fd")) <= before)  # the stub's own ends among them
     with pytest.raises(x.InvalidError, match="another connection"):
         mobula.remote(lambda v: v).remote(ref)
 

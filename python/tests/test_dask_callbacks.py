@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import cloudpickle
 import pytest
+from waiting import until
 
 import mobula
 
@@ -76,11 +76,8 @@ def never() -> Any:
 
 def waiting(path: str) -> str:
     """Waits for a file."""
-    for _ in range(3000):
-        if os.path.exists(path):
-            return "open"
-        time.sleep(0.01)
-    raise AssertionError(f"{path} was not made while the task ran")
+    until(lambda: os.path.exists(path), "open")
+    return "open"
 
 
 # ---- the eight that Dask-on-Ray tests

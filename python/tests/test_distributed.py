@@ -15,6 +15,7 @@ from concurrent import futures
 from typing import Any, Iterator
 
 import cloudpickle
+import notes
 import numpy as np
 import pytest
 from waiting import PATIENCE, until
@@ -27,7 +28,7 @@ from mobula.distributed import Client, Future, as_completed, get_client, progres
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
-SLOW = 1.5  # longer than an idle lease of other functions keeps a CPU
+FOREVER = 3600.0  # which every test cuts short
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_errors(client: Client) -> None:
     dependent = client.submit(add, f)
     with pytest.raises(KeyError):
         dependent.result(PATIENCE)
-    slow = client.submit(sleep, 20)
+    slow = client.submit(sleep, FOREVER)
     with pytest.raises(TimeoutError):
         slow.result(timeout=0.05)
     with pytest.raises(TimeoutError):
@@ -165,7 +166,7 @@ def test_map_and_gather(client: Client) -> None:
     assert client.gather([fs[0], bad, fs[1]], errors="skip") == [0, 2]
     assert client.gather({"x": bad, "y": [bad, fs[1]]}, errors="skip") == {"y": [2]}
     assert client.gather(bad, errors="skip") is None
-    slow = client.submit(sleep, 21)
+    slow = client.submit(sleep, FOREVER + 1)
     for failed in (client.submit(fail, "meanwhile"), bad):  # nobody has to wait for what is slow
         with pytest.raises(KeyError):
             client.gather([slow, failed])
@@ -187,10 +188,13 @@ def test_scatter(client: Client) -> None:
     assert (client.scatter(a).result() == a).all()
 
 
-def test_as_completed(client: Client) -> None:
-    slow, quick = client.submit(sleep, SLOW), client.submit(sleep, 0.0)
-    assert list(as_completed([slow, quick, slow])) == [quick, slow]
-    assert dict(as_completed([slow, quick], with_results=True)) == {slow: SLOW, quick: 0.0}
+def test_as_completed(client: Client, tmp_path: Any) -> None:
+    slow, quick = client.submit(notes.stay, str(tmp_path), "slow"), client.submit(sleep, 0.0)
+    some = as_completed([slow, quick, slow])
+    assert next(some) == quick
+    notes.note(str(tmp_path), "go")
+    assert list(some) == [slow]
+    assert dict(as_completed([slow, quick], with_results=True)) == {slow: "slow", quick: 0.0}
     bad = client.submit(fail, "completed")
     with pytest.raises(KeyError):
         list(as_completed([bad], with_results=True))
@@ -203,7 +207,7 @@ def test_as_completed(client: Client) -> None:
         if len(seen) < 5:
             ac.add(client.submit(add, f.result()))
     assert seen == [1, 2, 3, 4, 5] and ac.is_empty()
-    never = client.submit(sleep, 30)
+    never = client.submit(sleep, FOREVER + 2)
     late = as_completed([never], timeout=0.05)
     assert late.count() == 1 and not late.has_ready()
     with pytest.raises(TimeoutError):
@@ -217,7 +221,7 @@ def test_as_completed(client: Client) -> None:
 
 
 def test_wait_and_cancel(client: Client) -> None:
-    slow, quick = client.submit(sleep, 30), client.submit(sleep, 0.01)
+    slow, quick = client.submit(sleep, FOREVER + 2), client.submit(sleep, 0.01)
     done, rest = wait([slow, quick], return_when="FIRST_COMPLETED", timeout=PATIENCE)
     assert done == {quick} and rest == {slow}
     with pytest.raises(TimeoutError):
@@ -233,7 +237,7 @@ def test_wait_and_cancel(client: Client) -> None:
         behind.result(PATIENCE)
     until(behind.cancelled)
     assert wait(quick).done == {quick} and wait([slow, behind]).not_done == set()
-    again = client.submit(sleep, 30)
+    again = client.submit(sleep, FOREVER + 2)
     assert again.key == slow.key and again.status == "pending"  # a key that was cancelled may be called again
     client.cancel({"a": again}, force=True)
     with pytest.raises(x.InvalidError, match="return_when"):
@@ -257,7 +261,7 @@ def test_done_callbacks(client: Client) -> None:
     assert sorted(got) == [("done", "finished", 2), ("later", "finished", 2)]
 
 
-def test_a_client_that_was_closed(client: Client) -> None:
+def test_a_client_that_was_closed(client: Client, tmp_path: Any) -> None:
     got: list[Any] = []
     over = threading.Event()
 
@@ -267,9 +271,11 @@ def test_a_client_that_was_closed(client: Client) -> None:
             over.set()
 
     with Client() as other:
-        slow = other.submit(sleep, SLOW, pure=False)
+        slow = other.submit(notes.stay, str(tmp_path), "slow")
         slow.add_done_callback(note)
-    assert not slow.done() and slow.result(timeout=PATIENCE) == SLOW  # the connection is not this client's, and goes on
+    assert not slow.done()
+    notes.note(str(tmp_path), "go")
+    assert slow.result(timeout=PATIENCE) == "slow"  # the connection is not this client's, and goes on
     until(lambda: got)
     slow.add_done_callback(note)
     assert over.wait(PATIENCE) and [status for status, _ in got] == ["finished"] * 2
@@ -336,7 +342,7 @@ def test_futures_in_tasks(client: Client) -> None:
     assert list(client.get_executor(max_workers=2).map(abs, [-1, -2])) == [1, 2]
 
 
-def test_a_client_for_coroutines(client: Client) -> None:
+def test_a_client_for_coroutines(client: Client, tmp_path: Any) -> None:
     async def main() -> None:
         async with Client(asynchronous=True) as c:
             assert await c.submit(add, 1) == 2
@@ -351,9 +357,13 @@ def test_a_client_for_coroutines(client: Client) -> None:
             with pytest.raises(KeyError):
                 await c.gather([fs[0], bad])
             assert await c.gather([fs[0], bad], errors="skip") == [1]
-            second, first = c.submit(sleep, SLOW), c.submit(sleep, 0)
-            assert [f async for f in as_completed([second, first])] == [first, second]
-            slow = c.submit(sleep, 20)
+            second, first = c.submit(notes.stay, str(tmp_path), "second"), c.submit(sleep, 0)
+            came = []
+            async for f in as_completed([second, first]):
+                came.append(f)
+                notes.note(str(tmp_path), "go")
+            assert came == [first, second]
+            slow = c.submit(sleep, FOREVER)
             assert sorted([r async for _, r in as_completed(fs, with_results=True)]) == list(range(1, 11))
             pairs = [p async for p in as_completed([bad], with_results=True, raise_errors=False)]
             assert pairs[0][1][0] is KeyError
@@ -403,7 +413,7 @@ def test_references_are_awaited(client: Client) -> None:
         assert sorted(await asyncio.gather(*[c.inc.remote() for _ in range(20)])) == list(range(1, 21))
         with pytest.raises(KeyError):
             await broken.remote("awaited")
-        slow = doze.remote(20)
+        slow = doze.remote(FOREVER)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(slow, 0.05)
         mobula.cancel(slow)
@@ -411,9 +421,10 @@ def test_references_are_awaited(client: Client) -> None:
             await slow
         a = np.arange(50_000)
         assert (await mobula.put(a) == a).all()
-        first = await asyncio.wait([asyncio.ensure_future(_value(doze.remote(t))) for t in (0.0, SLOW)],
-                                   return_when=asyncio.FIRST_COMPLETED)
+        late = doze.remote(FOREVER)
+        first = await asyncio.wait([asyncio.ensure_future(_value(r)) for r in (doze.remote(0.0), late)], return_when=asyncio.FIRST_COMPLETED)
         assert [t.result() for t in first[0]] == [0.0]
+        mobula.cancel(late)
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE))
 

@@ -185,7 +185,7 @@ def test_an_initializer_that_fails_breaks_the_executor(shared: Any) -> None:
 def test_a_node_that_is_gone_breaks_the_executor(own: None, monkeypatch: Any) -> None:
     monkeypatch.setattr(rejoin, "PATIENCE", 0.5)
     with mobula.Executor(2) as ex:
-        fs = [ex.submit(time.sleep, 60) for _ in range(10)]
+        fs = [ex.submit(time.sleep, 3600) for _ in range(10)]
         _runtime.state.node.process.kill()
         for f in fs:
             with pytest.raises(futures.BrokenExecutor, match="the node is gone"):
@@ -197,7 +197,7 @@ def test_a_node_that_is_gone_breaks_the_executor(own: None, monkeypatch: Any) ->
 def test_workers_are_stopped(shared: Any) -> None:
     for stop in (mobula.Executor.terminate_workers, mobula.Executor.kill_workers):
         ex = mobula.Executor(2)
-        fs = [ex.submit(time.sleep, 60) for _ in range(10)]
+        fs = [ex.submit(time.sleep, 3600) for _ in range(10)]
         until(lambda: sum(f.running() for f in fs) >= 2)
         stop(ex)
         done, rest = futures.wait(fs, timeout=PATIENCE)

@@ -59,6 +59,12 @@ def test_ten_thousand_puts_leave_nothing(node: Any) -> None:
     until(lambda: not objects())
 
 
+def released() -> None:
+    """What was let go of is sent, and the node has answered since."""
+    _runtime.client().flush()
+    objects()
+
+
 def test_large_objects_are_pinned_while_they_are_viewed(node: Any) -> None:
     a = np.arange(1_000_000.0)
     ref = mobula.put(a)
@@ -67,13 +73,13 @@ def test_large_objects_are_pinned_while_they_are_viewed(node: Any) -> None:
     assert until(lambda: pins(name(ref))) == 1
     tail = got[1:]
     del got
-    time.sleep(0.1)
+    released()
     assert pins(name(ref)) == 1
     del tail
     until(lambda: pins(name(ref)) == 0)
     view = mobula.get(ref)
     del ref  # a view outlives its reference
-    time.sleep(0.1)
+    released()
     assert view[-1] == 999_999
     del view
     until(lambda: not objects())
@@ -90,7 +96,7 @@ def test_frames_are_read_in_place(node: Any) -> None:
     assert not any(c.flags.writeable or c.flags.owndata for c in columns)
     assert until(lambda: pins(name(ref))) == 1
     del got, columns[1:]
-    time.sleep(0.1)
+    released()
     assert pins(name(ref)) == 1 and columns[0][-1] == 999_999  # a column keeps it
     with pytest.raises(ValueError, match="read-only"):
         columns[0][0] = 1

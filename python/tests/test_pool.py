@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from waiting import PATIENCE
+from waiting import PATIENCE, until
 
 from mobula._worker.pool import Pool
 
@@ -48,11 +47,11 @@ class Executor:
             self._changed.notify_all()
 
     def until(self, what: Any) -> None:
-        end = time.monotonic() + PATIENCE
-        with self._changed:
-            while not what():  # of what the pool changes nobody tells
-                assert time.monotonic() < end, (self.listed, self.ran)
-                self._changed.wait(0.001)
+        def holds() -> Any:
+            with self._changed:
+                return what()
+
+        until(holds)  # of what the pool changes nobody tells
 
 
 def start(size: int) -> tuple[Executor, Any]:

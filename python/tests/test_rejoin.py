@@ -6,7 +6,6 @@ import errno
 import gc
 import os
 import threading
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,7 +31,7 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     got: list[Any] = []
     t = threading.Thread(target=lambda: got.append(mobula.get(never, timeout=PATIENCE)))
     t.start()
-    time.sleep(0.05)
+    mini.until(lambda: kinds(mini, m.Get))
     old = mini.driver()
     with mini.lock:
         old.handles.clear()

@@ -10,12 +10,15 @@ import sys
 import threading
 import time
 import weakref
+from pathlib import Path
 from typing import Any, Iterator
 
 import numpy as np
 import pytest
+from helpers_of_client import settled
 from mininode import MiniNode
-from waiting import PATIENCE
+from notes import note, size
+from waiting import PATIENCE, until
 
 import mobula
 from mobula import exceptions as x
@@ -58,6 +61,13 @@ def count(n: int) -> Iterator[int]:
 def sleep(t: float) -> float:
     time.sleep(t)
     return t
+
+
+@mobula.remote
+def begins(mark: Path) -> None:
+    """Begins, and does not end."""
+    mark.touch()
+    time.sleep(3600)
 
 
 @mobula.remote
@@ -165,7 +175,7 @@ def test_stored_values(mini: MiniNode) -> None:
     mini.until(lambda: d.pins.get(r._h.id) == 1)
     tail = got[1:]
     del got
-    time.sleep(0.02)
+    settled()
     assert d.pins[r._h.id] == 1
     del tail
     mini.until(lambda: d.pins[r._h.id] == 0)
@@ -202,26 +212,30 @@ def test_references_inside_values(mini: MiniNode) -> None:
     held = mobula.put({"x": inner})
     id = inner._h.id
     del inner, got
-    time.sleep(0.05)
+    settled()
     assert mobula.get(mobula.get(held)["x"]) == [1, 2] and mini.objects[held._h.id][0].value.refs == [id]  # type: ignore[union-attr]
 
 
-def test_streams(mini: MiniNode) -> None:
+def test_streams(mini: MiniNode, tmp_path: Path) -> None:
     gen = count.remote(5)
     assert isinstance(gen, mobula.ObjectRefGenerator)
     assert [mobula.get(r) for r in gen] == [0, 1, 2, 3, 4]
     assert list(count.remote(0)) == []
 
     @mobula.remote(num_returns="streaming", backpressure=2)
-    def slow() -> Iterator[Any]:
+    def ahead() -> Iterator[Any]:
         for _ in range(6):
-            yield time.monotonic()
+            note(dir, "made", "x")
+            yield size(dir, "taken")
 
-    g = slow.remote()
-    first = next(g)
-    time.sleep(0.2)
-    rest = [mobula.get(r) for r in g]
-    assert rest[-1] - mobula.get(first) > 0.15  # the producer waited for its consumer
+    dir = str(tmp_path)
+    g = ahead.remote()
+    until(lambda: size(dir, "made") >= 2)
+    seen = []
+    for _ in range(6):
+        note(dir, "taken", "x")
+        seen.append(mobula.get(next(g)))
+    assert all(taken >= i - 2 for i, taken in enumerate(seen)), seen  # the producer waited for its consumer
 
     @mobula.remote
     def breaks() -> Iterator[Any]:
@@ -271,9 +285,10 @@ def test_a_coroutine_that_has_returned_is_not_cancelled(mini: MiniNode) -> None:
     assert (mobula.get(result, timeout=PATIENCE) == np.arange(50_000)).all()
 
 
-def test_cancel(mini: MiniNode) -> None:
+def test_cancel(mini: MiniNode, tmp_path: Path) -> None:
     @mobula.remote
-    def stubborn() -> str:
+    def stubborn(mark: Path) -> str:
+        mark.touch()
         try:
             while True:
                 time.sleep(0.01)
@@ -282,27 +297,26 @@ def test_cancel(mini: MiniNode) -> None:
 
     warm = [sleep.remote(0.0) for _ in range(2)]
     mobula.get(warm, timeout=PATIENCE)
-    for task in (sleep.remote(60), stubborn.remote()):
-        time.sleep(0.2)
-        begun = time.monotonic()
-        mobula.cancel(task)
+    for task, name in ((begins, "sleeps"), (stubborn, "stubborn")):
+        ref = task.remote(tmp_path / name)
+        until((tmp_path / name).exists)
+        mobula.cancel(ref)
         with pytest.raises(x.TaskCancelledError):
-            mobula.get(task, timeout=PATIENCE)
-        assert time.monotonic() - begun < 2
+            mobula.get(ref, timeout=PATIENCE)
 
     @mobula.remote
     def waits() -> Any:
-        return mobula.get(sleep.remote(60))
+        return mobula.get(begins.remote(tmp_path / "child"))
 
     task = waits.remote()
-    time.sleep(0.3)
+    until((tmp_path / "child").exists)
     mobula.cancel(task)
     with pytest.raises(x.TaskCancelledError):
         mobula.get(task, timeout=PATIENCE)
     # The process goes on with other tasks.
     assert mobula.get(add.remote(1, 1), timeout=PATIENCE) == 2
-    long = sleep.remote(60)
-    time.sleep(0.2)
+    long = begins.remote(tmp_path / "long")
+    until((tmp_path / "long").exists)
     mobula.cancel(long, force=True)
     with pytest.raises(x.TaskCancelledError):
         mobula.get(long, timeout=PATIENCE)
@@ -368,9 +382,16 @@ def test_an_actor_whose_constructor_fails(mini: MiniNode) -> None:
 def test_async_actors(mini: MiniNode) -> None:
     @mobula.remote
     class Async:
-        async def slow(self, v: int) -> int:
-            await asyncio.sleep(0.2)
+        def __init__(self) -> None:
+            self.room = asyncio.Barrier(50)
+            self.now = self.most = 0
+
+        async def meet(self, v: int) -> int:
+            await self.room.wait()
             return v
+
+        async def forever(self) -> None:
+            await asyncio.Event().wait()
 
         async def waits(self, d: Any) -> Any:
             return await d["r"]
@@ -386,29 +407,28 @@ def test_async_actors(mini: MiniNode) -> None:
             return mobula.get_runtime_context().task_id or ""
 
         @mobula.method(concurrency_group="one")
-        async def alone(self, now: list[int]) -> None:
-            await asyncio.sleep(0.05)
+        async def alone(self) -> int:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0)
+            self.now -= 1
+            return self.most
 
     a = Async.options(concurrency_groups={"one": 1}).remote()
-    mobula.get(a.slow.remote(0), timeout=PATIENCE)
-    begun = time.monotonic()
-    assert mobula.get([a.slow.remote(i) for i in range(50)]) == list(range(50))
-    assert time.monotonic() - begun < 2
+    assert mobula.get([a.meet.remote(i) for i in range(50)]) == list(range(50))
     assert mobula.get(a.waits.remote({"r": mobula.put(7)})) == 7
     assert [mobula.get(r) for r in a.stream.remote(3)] == [0, 1, 2]
     with pytest.raises(KeyError):
         mobula.get(a.fails.remote())
     r = a.plain.remote()
     assert mobula.get(r) == r.task_id()
-    begun = time.monotonic()
-    mobula.get([a.alone.remote([]) for _ in range(4)])
-    assert time.monotonic() - begun > 0.19
-    long = a.slow.remote(1)
+    assert mobula.get([a.alone.remote() for _ in range(20)]) == [1] * 20
+    long = a.forever.remote()
     mobula.cancel(long)
     with pytest.raises(x.TaskCancelledError):
         mobula.get(long, timeout=PATIENCE)
     with pytest.raises(x.InvalidError, match="group"):
-        mobula.get(a.slow.options(concurrency_group="none").remote(1), timeout=PATIENCE)
+        mobula.get(a.meet.options(concurrency_group="none").remote(1), timeout=PATIENCE)
 
 
 def test_threaded_actors(mini: MiniNode) -> None:
@@ -417,12 +437,13 @@ def test_threaded_actors(mini: MiniNode) -> None:
         def __init__(self) -> None:
             self.now = self.most = 0
             self.lock = threading.Lock()
+            self.room = threading.Barrier(4)
 
         def work(self) -> None:
             with self.lock:
                 self.now += 1
                 self.most = max(self.most, self.now)
-            time.sleep(0.1)
+            self.room.wait(PATIENCE)
             with self.lock:
                 self.now -= 1
 
@@ -454,10 +475,7 @@ def test_templates_answer_and_workers_go_with_them(mini: MiniNode) -> None:
     assert mini.template is not None
     mini.template.kill()
     mini.template.wait()
-    until = time.monotonic() + 5
-    while os.path.exists(f"/proc/{pid}") and open(f"/proc/{pid}/stat").read().split()[2] != "Z":
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: not os.path.exists(f"/proc/{pid}") or open(f"/proc/{pid}/stat").read().split()[2] == "Z")
     mini.template = None
 
 

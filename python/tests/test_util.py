@@ -9,11 +9,11 @@ import queue
 import signal
 import sys
 import threading
-import time
 from datetime import datetime
 from typing import Any, Iterator
 
 import cloudpickle
+import notes
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,9 +38,8 @@ class Worker:
     def double(self, n: int) -> int:
         return 2 * n
 
-    def slowly(self, t: float) -> float:
-        time.sleep(t)
-        return t
+    def stay(self, dir: str, name: str) -> str:
+        return notes.stay(dir, name)
 
     def fails(self, n: int) -> int:
         raise KeyError(n)
@@ -50,16 +49,20 @@ def double(a: Any, n: int) -> Any:
     return a.double.remote(n)
 
 
-def slowly(a: Any, t: float) -> Any:
-    return a.slowly.remote(t)
+def stay(a: Any, where: tuple[str, str]) -> Any:
+    return a.stay.remote(*where)
 
 
-def test_a_pool_maps() -> None:
+def test_a_pool_maps(tmp_path: Any) -> None:
+    dir = str(tmp_path)
     pool = ActorPool(Worker.remote() for _ in range(3))
     assert list(pool.map(double, range(20))) == [2 * n for n in range(20)]
     assert sorted(pool.map_unordered(double, range(20))) == [2 * n for n in range(20)]
-    first = pool.map_unordered(slowly, [1.0, 0.0, 0.0, 0.0])
-    assert [next(first) for _ in range(3)] == [0.0] * 3  # two actors did these beside the slow one
+    for name in "abc":
+        notes.note(dir, name + ".go")
+    first = pool.map_unordered(stay, [(dir, name) for name in ("slow", "a", "b", "c")])
+    assert sorted(next(first) for _ in range(3)) == ["a", "b", "c"]  # two actors did these beside the slow one
+    notes.note(dir, "go")
     assert list(pool.map(double, [1, 2])) == [2, 4]  # the slow one's result is dropped
     assert list(pool.map(double, [])) == []
     it = pool.map(lambda a, n: a.fails.remote(n) if n == 1 else a.double.remote(n), range(3))
@@ -69,7 +72,8 @@ def test_a_pool_maps() -> None:
     assert list(pool.map(double, range(5))) == [0, 2, 4, 6, 8]  # the actor of the call that failed serves on
 
 
-def test_a_pool_gives_one_result_after_the_other() -> None:
+def test_a_pool_gives_one_result_after_the_other(tmp_path: Any) -> None:
+    dir = str(tmp_path)
     a, b = Worker.remote(), Worker.remote()
     pool = ActorPool([a, b])
     assert pool.has_free() and not pool.has_next()
@@ -81,21 +85,23 @@ def test_a_pool_gives_one_result_after_the_other() -> None:
         pool.get_next()
     with pytest.raises(StopIteration):
         pool.get_next_unordered()
-    pool.submit(slowly, 0.5)
+    pool.submit(stay, (dir, "slow"))
     pool.submit(double, 1)
     assert pool.get_next_unordered(timeout=PATIENCE) == 2
     with pytest.raises(TimeoutError):
         pool.get_next_unordered(timeout=0.01)
     with pytest.raises(ValueError, match="after get_next_unordered"):
         pool.get_next()
-    assert pool.get_next_unordered() == 0.5
-    pool.submit(slowly, 0.3)
+    notes.note(dir, "slow.go")
+    assert pool.get_next_unordered() == "slow"
+    pool.submit(stay, (dir, "late"))
     pool.submit(double, 5)
     with pytest.raises(TimeoutError):
         pool.get_next(timeout=0.01)
     with pytest.raises(TimeoutError):
         pool.get_next(timeout=0.01, ignore_if_timedout=True)
     assert pool.get_next() == 10 and not pool.has_next()
+    notes.note(dir, "go")
     with pytest.raises(ValueError, match="in the pool already"):
         pool.push(a)
     idle = pool.pop_idle()
@@ -394,19 +400,30 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
     monkeypatch.setenv("MPLBACKEND", "Agg")
 
     @mobula.remote
-    def takes(n: int) -> int:
+    def takes(n: int, name: str) -> int:
         a = np.ones(n << 17)  # MiB
-        time.sleep(2)  # the node looks a few times a second
+        notes.stay(dir, name)
         return int(a.nbytes)
 
-    mobula.get(takes.remote(1))
+    def rise() -> int:
+        """By how much a task's memory has grown. This process, which is counted too, may let go of memory meanwhile."""
+        sizes = [n for _, n in ms.samples["task"]]
+        return max(n - min(sizes[:i + 1]) for i, n in enumerate(sizes))
+
+    dir = str(tmp_path)
+    notes.note(dir, "first.go")
+    mobula.get(takes.remote(1, "first"))
     a = np.ones(4 << 20)  # 32 MiB
     ms = MemorySampler()
     with ms.sample("store", measure="managed", interval=0.05):
         ref = mobula.put(a)
         got = mobula.get(ref)
     with ms.sample("task", interval=0.05):
-        mobula.get(takes.remote(100), timeout=PATIENCE)
+        until(lambda: ms.samples.get("task"))
+        task = takes.remote(100, "task")
+        until(lambda: rise() > 80 << 20)
+        notes.note(dir, "task.go")
+        mobula.get(task, timeout=PATIENCE)
     with ms.sample("freed", measure="managed", interval=0.05):
         del ref, got
         until(lambda: mobula.available_resources()["object_store_memory"] == 64 << 20)
@@ -416,9 +433,7 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
     most = {label: max(n for _, n in s) for label, s in ms.samples.items()}
     assert 32 << 20 <= most["store"] - first["store"] < 40 << 20
     assert first["task"] > most["store"]  # the processes' memory, and what is behind the store
-    sizes = [n for _, n in ms.samples["task"]]
-    rise = max(n - min(sizes[:i + 1]) for i, n in enumerate(sizes))  # this process, which is counted too, may let go of memory meanwhile
-    assert 80 << 20 < rise < 130 << 20
+    assert 80 << 20 < rise() < 130 << 20
     assert first["freed"] >= 32 << 20 and ms.samples["freed"][-1][1] == 0
     [other] = ms.samples.keys() - {"store", "task", "freed"}
     assert len(ms.samples[other]) == 2 and most[other] == 0

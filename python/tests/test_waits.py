@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -67,12 +66,12 @@ def test_many_threads_wait_at_once(mini: MiniNode) -> None:
     threads = [threading.Thread(target=wait, args=(i,)) for i in range(40)]
     for t in threads:
         t.start()
-    time.sleep(0.05)
+    until(lambda: all(r._h.waiters for r in refs))
     for i in reversed(range(40)):
         with mini.lock:
             mini._resolve(refs[i]._h.id, m.Result(m.INLINE, m.Value(*flat(i)), 1))
         if i % 10 == 0:
-            time.sleep(0.01)
+            until(lambda: i in got)
     for t in threads:
         t.join(PATIENCE)
     assert got == {i: i for i in range(40)}
@@ -82,8 +81,10 @@ def test_await_and_futures(mini: MiniNode) -> None:
     refs = [unknown() for _ in range(5)]
     stored = mobula.put(np.ones(50_000))
 
+    late = threading.Event()
+
     def later() -> None:
-        time.sleep(0.1)
+        late.wait()
         for i, r in enumerate(refs):
             with mini.lock:
                 mini._resolve(r._h.id, m.Result(m.INLINE, m.Value(*flat(i)), 1))
@@ -93,6 +94,7 @@ def test_await_and_futures(mini: MiniNode) -> None:
     async def all_of_them() -> Any:
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(refs[0], 0.01)
+        late.set()
         return await asyncio.gather(*refs, stored)
 
     *values, array = asyncio.run(all_of_them())
