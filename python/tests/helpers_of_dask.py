@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Any, Iterator
 
 import cloudpickle
@@ -39,8 +38,3 @@ def inc(x: Any) -> Any:
 
 def add(x: Any, y: Any) -> Any:
     return x + y
-
-
-def sleepy(x: Any) -> Any:
-    time.sleep(0.3)
-    return x

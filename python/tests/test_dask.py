@@ -11,7 +11,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from helpers_of_dask import add, inc, node, shipped, sleepy  # noqa: F401
+from helpers_of_dask import add, inc, node, shipped  # noqa: F401
 from notes import note, noted, stay
 from waiting import until
 
@@ -194,11 +194,12 @@ def test_persist_does_not_wait(node: Any, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("saturation, most", [(0, 1), (1.1, 3), (2, 4), ("inf", 40)])  # of 2 CPUs, ceil(2 * saturation) root tasks, but 1 at least
-def test_what_runs_can_be_seen_and_stops_when_nobody_wants_it(node: Any, saturation: Any, most: int) -> None:
-    n = 40
-    slow = [delayed(sleepy)(i, pure=False) for i in range(n)]
+def test_what_runs_can_be_seen_and_stops_when_nobody_wants_it(node: Any, tmp_path: Any, saturation: Any, most: int) -> None:
+    n, dir = 40, str(tmp_path)
+    slow = [delayed(stay)(dir, f"s{i}", pure=False) for i in range(n)]
     with dask.config.set({"distributed.scheduler.worker-saturation": saturation}):
-        kept = delayed(sum)(slow).persist(scheduler=get)
+        kept = delayed(list)(slow).persist(scheduler=get)
+    note(dir, until(lambda: noted(dir, "began")).pop() + ".go")
     seen = until(lambda: [g for g in mobula.graphs() if g["processing"] and g["done"]])
     assert len(seen) == 1 and seen[0]["tasks"] == n + 1 and seen[0]["waiting"] == 1
     if most < n:

@@ -9,7 +9,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from helpers_of_dask import inc, node, shipped, sleepy  # noqa: F401
+from helpers_of_dask import inc, node, shipped  # noqa: F401
 
 import mobula
 from mobula import _runtime
@@ -143,12 +143,12 @@ def test_retries_without_an_end(node: Any, log: str) -> None:
 
 def test_other_options_of_tasks(node: Any) -> None:
     x = delayed(inc)(1)
-    for kwargs in ({"remote_args": {"isolated": True, "scheduling_strategy": "SPREAD", "timeout": 60, "max_retries": None}},
+    for kwargs in ({"remote_args": {"isolated": True, "scheduling_strategy": "SPREAD", "timeout": PATIENCE, "max_retries": None}},
                    {"workers": ["here"], "allow_other_workers": True}, {"priority": -3, "retries": 0}):
         with dask.annotate(workers=["elsewhere"], allow_other_workers=False):
             assert delayed(inc)(x).compute(scheduler=get, **kwargs) == 3
     with pytest.raises(mobula.exceptions.DeadlineError):
-        delayed(sleepy)(1).compute(scheduler=get, remote_args={"timeout": 0.05})
+        delayed(time.sleep)(3600).compute(scheduler=get, remote_args={"timeout": 0.05})
     for name, value in (("num_returns", 2), ("name", "x"), ("backpressure", 1)):
         with pytest.raises(mobula.exceptions.InvalidError, match=f"no option '{name}'.*isolated"):
             x.compute(scheduler=get, remote_args={name: value})

@@ -246,7 +246,7 @@ def test_lists_show_names(node: Any) -> None:
 
 def test_wait_gives_the_fastest(node: Any) -> None:
     mobula.get([add.remote(0) for _ in range(4)])  # workers; of sleep nothing is known, so none is queued behind another
-    slow, fast = sleep.remote(3), sleep.remote(0.05)
+    slow, fast = sleep.remote(3600), sleep.remote(0.05)
     ready, rest = mobula.wait([slow, fast], timeout=PATIENCE)
     assert ready == [fast] and rest == [slow]
     mobula.cancel(slow, force=True)
@@ -255,7 +255,7 @@ def test_wait_gives_the_fastest(node: Any) -> None:
 def test_nobody_waits_behind_a_long_task(node: Any) -> None:
     mobula.get([sleep.remote(0) for _ in range(500)])  # of sleep it is known now that it takes no time
     for round in range(3):
-        slow, *quick = [sleep.remote(20 if i == 0 else 0) for i in range(50)]
+        slow, *quick = [sleep.remote(3600 if i == 0 else 0) for i in range(50)]
         assert mobula.get(quick, timeout=PATIENCE) == [0] * 49, round
         mobula.cancel(slow, force=True)
         with pytest.raises(x.TaskCancelledError):

@@ -113,6 +113,12 @@ class _Rules(ast.NodeVisitor):
             self.add(node, SLEEP)
         self.generic_visit(node)
 
+    def visit_Dict(self, node: ast.Dict) -> None:
+        for k, v in zip(node.keys, node.values):
+            if isinstance(k, ast.Constant) and k.value == "timeout":
+                self.bound(v)
+        self.generic_visit(node)
+
     def visit_Compare(self, node: ast.Compare) -> None:
         sides = [node.left, *node.comparators]
         for less, op, more in zip(sides, node.ops, sides[1:]):
@@ -154,7 +160,7 @@ def test_waits_are_bound_in_one_way_and_nothing_by_speed() -> None:
     ("mobula.get(ref, timeout=10)", [BOUND]), ("t.join(5)", [BOUND]), ("event.wait(0.5)", []), ("q.get(timeout=PATIENCE)", []),
     ("p.wait(30.0)", [BOUND]), ("', '.join('ab')", []), ("mobula.wait([r], timeout=0.05)", []), ("f.result(60)", [BOUND]),
     ("asyncio.wait_for(f, 20)", [BOUND]), ("select.select([fd], [], [], 10)", [BOUND]), ("sock.settimeout(3)", [BOUND]),
-    ("subprocess.run(a, timeout=120)", [BOUND]), ("WAIT = 20.0\nq.get(timeout=WAIT)", [BOUND]), ("def until(f, timeout=10.0): pass", [BOUND]),
+    ("subprocess.run(a, timeout=120)", [BOUND]), ("get(dsk, remote_args={'timeout': 60})", [BOUND]), ("WAIT = 20.0\nq.get(timeout=WAIT)", [BOUND]), ("def until(f, timeout=10.0): pass", [BOUND]),
     ("def until(f, *, timeout: float = 15): pass", [BOUND]), ("run('''\nt.join(5)\nmobula.get(r, timeout=30)\n''')", [BOUND] * 2),
     ("def test_x():\n    begun = time.monotonic()\n    assert time.monotonic() - begun < 2", [SPEED]),
     ("def test_x():\n    begun = time.monotonic()\n    assert 0.1 <= time.monotonic() - begun < 2", [SPEED]),

@@ -306,7 +306,7 @@ def test_what_workers_write_comes_while_they_run(binary: str, monkeypatch: Any) 
         again = say.remote()
         assert not mobula.wait([again], timeout=0.5)[0]
         monkeypatch.undo()
-    assert not [t for t in threading.enumerate() if t.name == "mobula-node-output"]
+    until(lambda: not [t for t in threading.enumerate() if t.name == "mobula-node-output"])
 
 
 def test_a_worker_does_not_wait_for_who_reads_what_it_writes(binary: str, monkeypatch: Any) -> None:
