@@ -151,8 +151,10 @@ def test_a_gil_that_is_held_does_not_hold_up_an_interrupt(node: Any, tmp_path: P
     marks = [tmp_path / str(i) for i in range(2)]
 
     def interrupt() -> None:
-        until(lambda: all(m.exists() for m in marks))
-        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            until(lambda: any(m.exists() for m in marks))
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
 
     ref = mobula.put(np.arange(1_000_000))
     kept = da.ones(1_000_000, chunks=250_000).persist(scheduler=references)
