@@ -37,5 +37,6 @@
 //
 // NoWorker carries CodeRuntimeSetup, or CodeUnknownFunction if the job has no program for the function's language. WorkerGone carries
 // CodeWorkerCrashed, or the reason given with the kill. NoWorker and WorkerGone quote the end of what the process wrote to stderr.
-// Refuse carries CodePermission.
+// Refuse carries CodePermission for a stranger, CodeDisconnected for a worker that registers when it is to end, and the reason that
+// Registered gave for one that cannot be used.
 package pool

@@ -150,7 +150,7 @@ type Admit struct {
 	Slot   sched.Slot
 }
 
-// Refuse ends a connection that named no worker that we wait for.
+// Refuse ends the connection of a process that is no worker of ours, or is none any more.
 type Refuse struct {
 	Client ids.ClientID
 	Err    *errs.Error

@@ -163,9 +163,14 @@ func (c *Core) startQueued() {
 
 func (c *Core) onRegistered(now int64, ev Registered) {
 	w := c.byToken[string(ev.Token)]
-	if w == nil || w.state != Starting || len(ev.Token) == 0 {
+	switch {
+	case w == nil || len(ev.Token) == 0 || w.client != 0:
 		c.counters.Refused++
-		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %v (pid %d) is no worker that this node started, or came too late", ev.Client, ev.PID)})
+		c.emit(Refuse{ev.Client, errs.New(errs.CodePermission, "client %v (pid %d) is no worker that this node started", ev.Client, ev.PID)})
+		return
+	case w.state != Starting: // its end is under way, which is no fault to report: with this code a worker ends without a word
+		c.counters.Refused++
+		c.emit(Refuse{ev.Client, errs.New(errs.CodeDisconnected, "the node is ending worker %v (pid %d), which had not registered yet", w.id, ev.PID)})
 		return
 	}
 	if ev.Err != nil { // another worker of the same program would fail in the same way

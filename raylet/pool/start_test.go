@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/raylet/sched"
 )
 
 func TestStartsAreBounded(t *testing.T) {
@@ -45,7 +46,7 @@ func TestStartTimeoutNamesTheLastWords(t *testing.T) {
 		t.Fatal("killed late, or failed before its stderr was read")
 	}
 	w.register(w.procs[1]) // at the last moment
-	if w.refused != 1 {
+	if len(w.refused) != 1 {
 		t.Fatal("a worker that is being killed was admitted")
 	}
 	w.exit(1, Exit{PID: 9, Signal: "killed", Tail: "cannot load libfoo\n"})
@@ -121,8 +122,8 @@ func TestAWorkerOfAnotherBuildFailsItsLeases(t *testing.T) {
 	a, b := w.need(1, tasks, "f"), w.need(1, tasks, "g")
 	why := errs.New(errs.CodeRegistryMismatch, "function g")
 	w.step(Registered{Client: 50, Token: w.procs[1].Token, PID: 5, Err: why})
-	if w.failed[a] != why || w.failed[b] != why || w.refused != 1 || !w.procs[1].killed {
-		t.Fatalf("failed %v, %d refused", w.failed, w.refused)
+	if w.failed[a] != why || w.failed[b] != why || len(w.refused) != 1 || w.refused[0] != why || !w.procs[1].killed {
+		t.Fatalf("failed %v, refused %v", w.failed, w.refused)
 	}
 	w.reap()
 	if w.started != 1 {
@@ -142,9 +143,56 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	w.up()
 	w.step(Registered{Client: 51, Token: w.procs[1].Token}) // the token of one that is there already
-	if w.refused != 4 {
-		t.Fatalf("%d of 4 were refused", w.refused)
+	if len(w.refused) != 4 {
+		t.Fatalf("%d of 4 were refused", len(w.refused))
 	}
+	for _, err := range w.refused {
+		if !errors.Is(err, errs.ErrPermission) {
+			t.Errorf("refused with %v", err)
+		}
+	}
+}
+
+// A worker that registers when its end is under way hears that the node is gone from it, on which it ends without a word: a program that has ended
+// its session would else print that its worker is a stranger. Whoever comes with the token of a worker that is there remains one.
+func TestAWorkerThatEndsBeforeItRegistersIsNoStranger(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(w *world)
+	}{
+		{"stop", func(w *world) { w.step(Stop{}) }},
+		{"its job has ended", func(w *world) { w.step(JobEnded{Job: 1}) }},
+		{"its start took too long", func(w *world) { w.pass(DefaultStartTimeout) }},
+		{"it cannot be used", func(w *world) {
+			w.step(Registered{Client: 50, Token: w.procs[1].Token, PID: 5, Err: errs.New(errs.CodeRegistryMismatch, "function g")})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, Config{})
+			w.step(JobStarted{Job: 1})
+			c.end(w)
+			w.refused = nil
+			w.register(w.procs[1])
+			if len(w.refused) != 1 || !errors.Is(w.refused[0], errs.ErrDisconnected) {
+				t.Errorf("refused with %v", w.refused)
+			}
+			w.reap()
+			w.step(Registered{Client: 52, Token: []byte("token-1")})
+			if len(w.refused) != 2 || !errors.Is(w.refused[1], errs.ErrPermission) {
+				t.Errorf("the token of a process that is gone: %v", w.refused)
+			}
+		})
+	}
+	t.Run("it had registered", func(t *testing.T) {
+		w := newWorld(t, Config{})
+		w.step(JobStarted{Job: 1})
+		w.up()
+		w.step(Kill{sched.KillWorker{Worker: w.procs[1].client, Err: errs.New(errs.CodeOutOfMemory, "too much")}})
+		w.step(Registered{Client: 51, Token: w.procs[1].Token})
+		if len(w.refused) != 1 || !errors.Is(w.refused[0], errs.ErrPermission) {
+			t.Errorf("refused with %v", w.refused)
+		}
+	})
 }
 
 // A home whose numbers are used up gives no worker another home's: the lease that would need one fails, and the workers there are go on.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -34,7 +35,7 @@ type world struct {
 	failed  map[ids.LeaseID]error
 	gone    map[ids.LeaseID]sched.WorkerGone
 	reclaim []ids.LeaseID
-	refused int
+	refused []*errs.Error
 	needs   map[ids.LeaseID]sched.NeedWorker
 	lease   ids.LeaseID
 	client  ids.ClientID
@@ -98,7 +99,7 @@ func (w *world) effect(e Effect) {
 		}
 		p.drain = true
 	case Refuse:
-		w.refused++
+		w.refused = append(w.refused, e.Err)
 	case After:
 		w.timers = append(w.timers, timer{w.now + int64(e.D), e.Ev})
 	case ToSched:
