@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"runtime/debug"
@@ -27,8 +28,8 @@ const leaveGrace, closeGrace = 2 * time.Second, 5 * time.Second
 type Option func(*Config)
 
 // Main is a worker process: it registers with the node, runs what it is given, and
-// returns when the node has drained it (nil), when ctx ends (nil) or when the connection
-// is gone (ErrDisconnected or the node's reason). The caller then ends the process, even if something still runs
+// returns when the node has drained it (nil), when ctx ends (nil) or when the node is gone or going (ErrDisconnected,
+// with the node's reason if there is one). The caller then ends the process, even if something still runs
 // in it. Main removes the worker's variables from the environment, and installs no signal handler.
 func Main(ctx context.Context, env Env, opts ...Option) error {
 	forget()
@@ -41,7 +42,7 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 	}
 	l, err := link.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, Job: env.Job, Token: env.Token, Functions: registry.List()})
 	if err != nil {
-		return err
+		return nodeGone(err)
 	}
 	if l.Memory == nil {
 		return errors.Join(errs.New(errs.CodeProtocol, "the node sent no segment with its welcome"), l.Conn.Close())
@@ -89,6 +90,7 @@ func serve(ctx context.Context, conn *conn.Conn, w *wire.Welcome, mapping *segme
 	if e.closes() {
 		grace += closeGrace
 	}
+	err = nodeGone(err)
 	short, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	stuck := e.Close(short)
@@ -100,4 +102,12 @@ func serve(ctx context.Context, conn *conn.Conn, w *wire.Welcome, mapping *segme
 		return false, errors.Join(err, errs.New(errs.CodeShutdown, "tasks still ran %v after their context had ended", grace))
 	}
 	return true, err
+}
+
+// nodeGone adds ErrDisconnected to an error that says that the node is gone, or going: the caller need not report it, the node's log does.
+func nodeGone(err error) error {
+	if errors.Is(err, errs.ErrNoNode) || errors.Is(err, errs.ErrShutdown) {
+		return fmt.Errorf("%w: %w", errs.ErrDisconnected, err)
+	}
+	return err
 }

@@ -125,7 +125,7 @@ func TestMainWorksUntilTheNodeDrainsItOrIsGone(t *testing.T) {
 			socket, hello, done := node(t, c.then)
 			ctx := testkit.Within(t)
 			err := Main(ctx, Env{Socket: socket, Token: []byte{1}, Job: 3})
-			if (c.want == nil) != (err == nil) || !errors.Is(err, c.want) && c.want != nil || ctx.Err() != nil {
+			if (c.want == nil) != (err == nil) || !errors.Is(err, c.want) && c.want != nil || err != nil && !errors.Is(err, errs.ErrDisconnected) || ctx.Err() != nil {
 				t.Errorf("Main ended with %v", err)
 			}
 			h, d := <-hello, <-done
@@ -143,7 +143,7 @@ func TestMainWorksUntilTheNodeDrainsItOrIsGone(t *testing.T) {
 }
 
 func TestMainWithoutANode(t *testing.T) {
-	if err := Main(t.Context(), Env{Socket: filepath.Join(t.TempDir(), "s")}); !errors.Is(err, errs.ErrNoNode) {
+	if err := Main(t.Context(), Env{Socket: filepath.Join(t.TempDir(), "s")}); !errors.Is(err, errs.ErrNoNode) || !errors.Is(err, errs.ErrDisconnected) {
 		t.Errorf("got %v", err)
 	}
 }

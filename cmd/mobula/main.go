@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"mobula/internal/errs"
 	"mobula/internal/node"
 	_ "mobula/internal/node/gossip/memberlist" // nodes gossip
 	_ "mobula/objectstore/spill/s3"
@@ -17,7 +19,9 @@ import (
 func main() {
 	if is, err := node.Worker(context.Background()); is { // workers run this program if their driver's is not known
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "mobula worker:", err)
+			if !errors.Is(err, errs.ErrDisconnected) { // the node is gone, or going: its log says why
+				fmt.Fprintln(os.Stderr, "mobula worker:", err)
+			}
 			os.Exit(exitFailed)
 		}
 		return
