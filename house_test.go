@@ -246,6 +246,7 @@ func TestMakefileHasTheReadmesTargets(t *testing.T) {
 func TestTheWallClockIsAskedInFewPlaces(t *testing.T) {
 	may := map[string]string{
 		"internal/steady/steady.go":     "the node's clock begins with it",
+		"internal/codec/times.go":       "a time of the user's",
 		"internal/trust/":               "tokens and certificates outlive the machine's uptime, and other machines judge them",
 		"internal/node/inspect/logs.go": "shown: when a file was written",
 		"internal/node/graphs.go":       "shown: when a graph began",

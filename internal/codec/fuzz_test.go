@@ -3,6 +3,7 @@ package codec
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -24,6 +25,8 @@ func FuzzDecode(f *testing.F) {
 	seed(encode(f, r, point{Name: "p", Next: &point{}}))
 	seed(encode[any](f, r, map[string]any{"a": []any{1, "b", 2.5}}))
 	seed(encode(f, r, structpb.NewStringValue("v")))
+	seed(encode(f, r, time.Unix(1, 2).UTC()))
+	f.Add(Header{Codec: CBOR, Name: "time.Time"}.Append(nil), []byte("\xc1;00000000")) // a time of the year -110033701419
 	f.Fuzz(func(t *testing.T, meta, data []byte) {
 		v := wire.Value{Meta: meta, Data: data}
 		fuzzOne[float64](t, r, v)
@@ -34,6 +37,7 @@ func FuzzDecode(f *testing.F) {
 		fuzzOne[[][3]int16](t, r, v)
 		fuzzOne[holder](t, r, v)
 		fuzzOne[point](t, r, v)
+		fuzzOne[time.Time](t, r, v)
 		fuzzOne[any](t, r, v)
 		fuzzOne[*structpb.Value](t, r, v)
 	})

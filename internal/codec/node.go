@@ -10,7 +10,8 @@ import (
 type node struct {
 	typ    reflect.Type
 	isRef  bool
-	walk   bool // a value may hold references, interfaces or a cycle, so it must be walked
+	isTime bool
+	walk   bool // a value may hold references, times, interfaces or a cycle, so it must be walked
 	done   bool
 	fields []field // of a struct
 	elem   *node   // of a pointer, slice, array or map
@@ -70,6 +71,10 @@ func (r *Registry) fill(n *node) {
 	}
 	if r.refs.Is != nil && t.Kind() != reflect.Interface && r.refs.Is(t) {
 		n.isRef, n.walk = true, true
+		return
+	}
+	if t == typeOfTime {
+		n.isTime, n.walk = true, true
 		return
 	}
 	if r.marshals(t) {

@@ -13,7 +13,7 @@ const MaxDepth = 10_000
 
 const cyclesFrom = 64 // depth from which pointers are remembered: real values are rarely so deep
 
-// collector walks a value before it is encoded: it collects references, follows interfaces and refuses cycles,
+// collector walks a value before it is encoded: it collects references, follows interfaces, refuses cycles and some times,
 // none of which the type alone shows.
 type collector struct {
 	reg   *Registry
@@ -32,6 +32,9 @@ func (c *collector) walk(v reflect.Value, n *node) error {
 			c.refs = append(c.refs, id)
 		}
 		return nil
+	}
+	if n.isTime {
+		return collectTime(v)
 	}
 	if c.depth++; c.depth > MaxDepth {
 		return errs.New(errs.CodeNotEncodable, "%s: nested deeper than %d levels", n.typ, MaxDepth)
@@ -120,7 +123,7 @@ func (r *Registry) node(t reflect.Type) *node {
 	return r.nodeOf(t)
 }
 
-// attacher walks a decoded value and binds its references.
+// attacher walks a decoded value, binds its references and refuses some times.
 type attacher struct {
 	reg *Registry
 	b   Binder
@@ -129,6 +132,9 @@ type attacher struct {
 func (a attacher) walk(v reflect.Value, n *node) error {
 	if n.isRef {
 		return a.reg.refs.Attach(v, a.b)
+	}
+	if n.isTime {
+		return attachTime(v)
 	}
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import functools
 import pickle
 import sys
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 from mobula import _value as v
-from mobula._value import arrays, meta
+from mobula._value import arrays, cbor, meta
 from mobula._wire.codec import to_wire
 from mobula.exceptions import MobulaError, NotDecodableError, NotEncodableError, TaskError
 
@@ -69,6 +70,35 @@ def test_cbor_is_what_go_writes() -> None:
     assert cbor2.loads(flat(e)) == {"a": [1, 2.5, None, "t", b"b", 4]}
     with pytest.raises(NotEncodableError, match="Point"):
         v.encode_plain([Point(1)], INLINE)
+
+
+@pytest.mark.parametrize(("data", "want"), [
+    (b"\xc0\x740001-01-01T00:00:00Z", datetime.datetime(1, 1, 1, tzinfo=datetime.UTC)),
+    (b"\xc0\x749999-12-31T23:59:59Z", datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)),
+    (b"\xc0\x78\x1e2026-01-01T00:00:00.000001999Z", datetime.datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=datetime.UTC)),
+    (b"\xc1\x3a\x87\x65\x43\x20", datetime.datetime.fromtimestamp(-2271560481, datetime.UTC)),
+    (b"\xc0\x740000-01-01T00:00:00Z", "year"),
+    (b"\xc1;00000000", "datetime"),  # the year -110033701419
+    (b"\xc1\x1b" + b"\x7f" + 7 * b"\xff", "datetime"),
+    (b"\xc1\xfb\x7f\xf8" + 6 * b"\0", "NaN"),
+])
+def test_times_that_python_does_not_have_are_refused(data: bytes, want: Any) -> None:
+    """Go writes the years 0 to 9999, and CBOR has times as numbers of seconds too."""
+    for meta_, packed in ((v.header(meta.CBOR, name="time.Time"), data), (v.header(meta.CBOR, name="[]time.Time"), b"\x81" + data)):
+        if isinstance(want, str):
+            with pytest.raises(NotDecodableError, match=want):
+                v.decode(meta_, packed)
+            continue
+        got = v.decode(meta_, packed)
+        assert (got[0] if isinstance(got, list) else got) == want
+
+
+def test_an_error_of_the_binder_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """cbor2 wraps what its hooks raise."""
+    monkeypatch.setattr(cbor, "_bind", cbor._nowhere)
+    with pytest.raises(MobulaError, match="outside any cluster") as x:
+        cbor.read(cbor2.dumps([cbor2.CBORTag(v.TAG_REF, bytes(24))]))
+    assert type(x.value) is NotDecodableError and "semantic" not in str(x.value)
 
 
 def plain(x: Any) -> Any:

@@ -42,7 +42,16 @@ def plain(x: Any, inline: int) -> Encoded:
 
 
 def read(data: Data) -> Any:
-    return cbor2.loads(bytes(data), tag_hook=_tag)
+    """Decodes CBOR. NotDecodableError where it is none, or holds what Python has no value for, such as a time of the year 0."""
+    try:
+        return cbor2.loads(bytes(data), tag_hook=_tag)
+    except MobulaError:
+        raise
+    except Exception as why:
+        cause = why.__cause__
+        if isinstance(cause, MobulaError):  # of _tag, which some versions of cbor2 wrap
+            raise cause from None
+        raise NotDecodableError(f"{why}: {cause}" if cause else str(why)) from why
 
 
 def _nowhere(id: bytes, tag: int) -> Any:
