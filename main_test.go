@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"mobula/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	if WorkerMain() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(testkit.Tidy(m))
 }

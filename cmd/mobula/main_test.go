@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(testkit.Tidy(m))
 }
 
 // fakeNode answers requests with given values or errors, one at a time.

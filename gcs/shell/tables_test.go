@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		runServer()
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(testkit.Tidy(m))
 }
 
 func openTest(t *testing.T, dir string) (*Server, *nats.Conn, *KV) {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// A probe of the gossip that is under way when its node ends waits for its time-out.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	goleak.VerifyTestMain(testkit.Tidy(m), goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 }
 
 // gate lets the tasks "state/wait" end.
