@@ -24,35 +24,44 @@ func Sweep(node string) (killed int) {
 // sweep kills every process with a wanted mark, and what these start meanwhile, until there is none, at most for long.
 func sweep(wanted func(mark string) bool, long time.Duration) (killed int) {
 	for end := time.Now().Add(long); ; time.Sleep(pause) {
-		n := sweepOnce(wanted)
+		n, again := sweepOnce(wanted)
 		killed += n
-		if n == 0 || time.Now().After(end) {
+		if !again || time.Now().After(end) {
 			return killed
 		}
 	}
 }
 
-func sweepOnce(wanted func(mark string) bool) (killed int) {
+// sweepOnce tells to look again where it has killed a process, which may have started others, or could not see what a process is.
+func sweepOnce(wanted func(mark string) bool) (killed int, again bool) {
 	for _, pid := range processes() {
-		if !marked(pid, wanted) {
+		is, unseen := marked(pid, wanted)
+		again = again || unseen
+		if !is {
 			continue
 		}
 		p, err := pidfd.Open(pid)
 		if err != nil {
 			continue // it has ended
 		}
-		if marked(pid, wanted) && p.Kill(unix.SIGKILL) == nil { // checked after the pidfd was opened, so it is still this process
+		is, unseen = marked(pid, wanted) // again: now it is still this process
+		again = again || unseen
+		if is && p.Kill(unix.SIGKILL) == nil {
 			killed++
+			again = true
 		}
 		p.Close()
 	}
-	return killed
+	return killed, again
 }
 
-// marked tells whether a live process has a wanted mark; the environment of a dead one is empty.
-func marked(pid int, wanted func(mark string) bool) bool {
+// marked tells whether a live process has a wanted mark. Of one that is just in an exec that cannot be seen; the environment of a dead one is empty.
+func marked(pid int, wanted func(mark string) bool) (is, unseen bool) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	return err == nil && pid != os.Getpid() && slices.ContainsFunc(marksIn(string(b)), wanted)
+	if err != nil || pid == os.Getpid() {
+		return false, false
+	}
+	return slices.ContainsFunc(marksIn(string(b)), wanted), len(b) == 0 && pidfd.Execs(pid)
 }
 
 // processes lists all visible processes.

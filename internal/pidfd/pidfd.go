@@ -146,18 +146,39 @@ func Same(pid int, start uint64) bool {
 	return !gone && (ticks == 0 || ticks == start) && !Gone(pid)
 }
 
-// stat reads /proc/PID/stat.
+// Execs tells whether a live process whose environment was read as empty may have one: /proc shows none in the moment of an exec, and none to a reader
+// that has opened it before.
+func Execs(pid int) bool {
+	fields, err := stats(pid)
+	const size, envStart, envEnd = 23 - first, 50 - first, 51 - first
+	if err != nil || len(fields) <= envEnd || fields[size] == "0" { // it is gone, a zombie, or a thread of the kernel
+		return false
+	}
+	return fields[envEnd] == "0" || fields[envStart] != fields[envEnd]
+}
+
 func stat(pid int) (state string, start uint64, err error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields, err := stats(pid)
 	if err != nil {
 		return "", 0, err
 	}
-	_, rest, _ := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ") // the name may hold anything
-	fields := strings.Fields(rest)
-	const startTime = 22 - 3 // proc(5) counts from 1; the state, the third, is our first
+	const startTime = 22 - first
 	if len(fields) <= startTime {
 		return "", 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
 	start, err = strconv.ParseUint(fields[startTime], 10, 64)
 	return fields[0], start, err
+}
+
+// first is proc(5)'s number, which counts from 1, of the first field that stats gives: the state.
+const first = 3
+
+// stats reads /proc/PID/stat.
+func stats(pid int) (fields []string, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	_, rest, _ := strings.Cut(string(data[strings.LastIndexByte(string(data), ')')+1:]), " ") // the name may hold anything
+	return strings.Fields(rest), nil
 }
