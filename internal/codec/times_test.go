@@ -57,8 +57,8 @@ func again(t *testing.T, r *Registry, at time.Time) {
 	if err := errors.Join(e1, e2, e3); err != nil {
 		t.Fatal(err)
 	}
-	any, _ := held.(map[any]any)["at"].(time.Time) // a zero time is null
-	if !list[0].Equal(at) || !named["at"].Equal(at) || !any.Equal(at) {
+	inside, _ := held.(map[any]any)["at"].(time.Time) // a zero time is null
+	if !list[0].Equal(at) || !named["at"].Equal(at) || !inside.Equal(at) {
 		t.Errorf("%v became %v, %v, %v", at, list, named, held)
 	}
 }
