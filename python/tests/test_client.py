@@ -39,6 +39,32 @@ def test_put_get_release(mini: MiniNode) -> None:
     assert mobula.get([]) == []
 
 
+@pytest.mark.parametrize("exiting", [False, True])
+def test_a_put_during_whose_write_the_client_is_closed(mini: MiniNode, monkeypatch: pytest.MonkeyPatch, exiting: bool) -> None:
+    """Closing takes the segment away under it. It hears of the close, and ends without a word as a daemon thread at the interpreter's end."""
+    c, raised = _runtime.client(), []
+    assert c.segment is not None
+    write = c.segment.write
+
+    def closed(*args: Any) -> None:
+        c.exiting = exiting
+        c.close()
+        write(*args)
+
+    monkeypatch.setattr(c.segment, "write", closed)
+
+    def put() -> None:
+        try:
+            mobula.put(b"x" * 200_000)
+        except BaseException as why:
+            raised.append(type(why))
+
+    t = threading.Thread(target=put, daemon=True)
+    t.start()
+    t.join()
+    assert raised == [SystemExit if exiting else x.ShutdownError]
+
+
 def test_large_values_are_pinned_while_they_are_viewed(mini: MiniNode) -> None:
     a = np.arange(100_000.0)
     ref = mobula.put({"a": a, "b": [1, 2]})

@@ -31,6 +31,8 @@ class Stores(Waits, Protocol):
     @property
     def segment(self) -> Optional[Segment]: ...
 
+    def over(self) -> BaseException: ...
+
 
 class Putter:
     def __init__(self, client: Stores, objects: Objects, credit: Credit, creates: Pending) -> None:
@@ -59,8 +61,10 @@ class Putter:
         try:
             assert c.segment is not None
             c.segment.write(extent, parts)
-        except BaseException:
+        except BaseException as x:
             self.give_back(id, attempt)
+            if isinstance(x, Exception) and c.dead is not None:  # another thread has closed the client, and the segment with it
+                raise c.over() from None
             raise
         h = self._objects.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
         self._seal(id, attempt, size, meta, refs)
