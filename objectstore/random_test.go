@@ -451,12 +451,14 @@ func (x *chaos) restart() {
 	x.absorb()
 }
 
-// idleSets counts arguments that are held and not counted.
+// idleSets counts arguments that are held and not counted. Of an object that was freed a new core knows nothing: what is left of it stays for as long as
+// some process of the job may read it, whatever its task does.
 func (x *chaos) idleSets() map[NoteKey]bool {
 	out := make(map[NoteKey]bool)
+	freed := func(id ids.ObjectID) bool { return x.freed[id] }
 	for t, l := range x.c.sets {
 		for _, s := range l {
-			if s.answered && s.idle {
+			if s.answered && s.idle && !slices.ContainsFunc(s.req.IDs, freed) {
 				out[NoteKey{Task: t, Attempt: s.req.Attempt}] = true
 			}
 		}
@@ -532,7 +534,8 @@ func TestChaos(t *testing.T) {
 	if os.Getenv("MOBULA_STRESS") != "" {
 		seeds = 4000
 	}
-	for _, seed := range testkit.Seeds(t, seeds) {
+	failed := []uint64{3_000_055} // an argument of a task that waits in a get was freed, and then came a restart
+	for _, seed := range append(testkit.Seeds(t, seeds), failed...) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			x := newChaos(t, seed, []uint64{mib, 300 * 1024, 8 * mib}[seed%3])
 			for range steps {
