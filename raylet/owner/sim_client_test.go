@@ -53,8 +53,9 @@ type simRun struct {
 }
 
 type simActor struct {
-	seen map[ids.TaskID]uint64
-	n    uint64
+	lease ids.LeaseID
+	seen  map[ids.TaskID]uint64
+	n     uint64
 }
 
 // store is that of its node.
@@ -296,11 +297,14 @@ func (cl *simClient) declare(epoch uint64) {
 // stopActor ends an instance, and with it the calls that wait for it: the next instance may be in
 // this very process.
 func (cl *simClient) stopActor(id ids.ActorID) {
+	a := cl.actors[id]
 	delete(cl.actors, id)
-	of := func(t wire.ExecTask) bool { return t.Spec.Kind == wire.TaskActorCall && t.Spec.Actor == id }
 	why := errs.New(errs.CodeActorDied, "actor %v was stopped", id)
 	for _, lease := range slices.Sorted(maps.Keys(cl.lanes)) {
 		l := cl.lanes[lease]
+		of := func(t wire.ExecTask) bool { // a call may name the actor by another id, which found its name taken
+			return t.Spec.Kind == wire.TaskActorCall && (t.Spec.Actor == id || a != nil && lease == a.lease)
+		}
 		var stopped []wire.ExecTask
 		var rest []wire.ExecTask
 		for _, t := range l.queue {

@@ -141,7 +141,7 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 	case "stream":
 		cl.stream(l, r, args)
 	case "new":
-		cl.actors[ids.ActorID(r.Spec.ID)] = &simActor{seen: make(map[ids.TaskID]uint64)}
+		cl.actors[ids.ActorID(r.Spec.ID)] = &simActor{lease: l.lease.id, seen: make(map[ids.TaskID]uint64)}
 		cl.done(l, r, []wire.Result{inlineResult(1, 0)}, nil)
 	case "inc":
 		cl.inc(l, r)

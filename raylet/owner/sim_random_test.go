@@ -252,6 +252,7 @@ func (d *simActors) readAny(s *openStream) {
 	if m.Result.Kind == wire.ResultNone || m.Result.Kind == wire.ResultError {
 		s.ended = true
 		if k.Leaves {
+			delete(d.reads, s.spec.ID)
 			d.send(&wire.Release{IDs: []ids.ObjectID{s.spec.ID.Stream()}})
 		}
 		return
@@ -317,7 +318,8 @@ func TestSimulationOfTheWorst(t *testing.T) {
 	} {
 		p.acts = 60
 		t.Run(name, func(t *testing.T) {
-			for _, seed := range testkit.Seeds(t, simSeeds/4) {
+			// Of the last two, one kills an actor whose calls name it by another id, and one rebuilds a core that was told that a stream is left.
+			for _, seed := range append(testkit.Seeds(t, simSeeds/4), 4_000_007, 5_000_007) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.run(t, seed) })
 			}
 		})
