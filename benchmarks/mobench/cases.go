@@ -10,6 +10,7 @@ var cases = []benchCase{
 	{name: "actor-sync", what: "one call of an actor after another, p50", run: actorSync},
 	{name: "actor-async", what: "100,000 calls of one actor at once", run: actorAsync},
 	{name: "actor-create", what: "2,000 actors in a shared worker, until all are constructed", run: actorCreate},
+	{name: "cancel", what: "a running task cancelled, until its context ends, p50", run: cancelCase},
 	{name: "put-small", what: "puts of 1 KiB, references kept", run: putSmall},
 	{name: "get-small", what: "gets of one's own puts of 1 KiB, one by one", run: getSmall},
 	{name: "put-large", what: "a put of 1 GiB, memory used before; first: after the start", run: putLarge},

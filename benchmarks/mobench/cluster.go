@@ -24,8 +24,8 @@ type cluster struct {
 	node  *nodeProcess    // nil but in mode node
 	nodes *nodeSet        // nil but over nodes
 
-	stale     time.Duration // figures of the store may be so old
-	submitted int
+	stale                 time.Duration // figures of the store may be so old
+	submitted, unfinished int
 }
 
 // start starts a runtime in the bench's mode.
@@ -70,6 +70,12 @@ func startCluster(ctx context.Context, mode, dir string, s setup) (*mobula.Clust
 // did notes tasks that were submitted.
 func (cl *cluster) did(tasks int) { cl.submitted += tasks }
 
+// cancelled notes tasks that were submitted and cancelled as they ran: they have not finished.
+func (cl *cluster) cancelled(tasks int) {
+	cl.did(tasks)
+	cl.unfinished += tasks
+}
+
 // check compares the node's counts with the number of tasks submitted: each was entered in the task table, and ended
 // there, once. A task that nobody waited for may end a moment later.
 func (cl *cluster) check(ctx context.Context) error {
@@ -82,12 +88,12 @@ func (cl *cluster) check(ctx context.Context) error {
 		for _, j := range s.Jobs {
 			entered, finished, failed, retried = entered+j.Submitted, finished+j.Finished, failed+j.Failed, retried+j.Retried
 		}
-		want := uint64(cl.submitted)
-		if entered == want && finished == want && failed == 0 && retried == 0 {
+		want, ended := uint64(cl.submitted), uint64(cl.submitted-cl.unfinished)
+		if entered == want && finished == ended && failed == 0 && retried == 0 {
 			return nil
 		}
-		if entered > want || finished > want || failed > 0 || time.Now().After(end) {
-			return fmt.Errorf("%d tasks were submitted; the node entered %d, finished %d, failed %d and retried %d", want, entered, finished, failed, retried)
+		if entered > want || finished > ended || failed > 0 || time.Now().After(end) {
+			return fmt.Errorf("%d tasks were submitted, and %d not cancelled; the node entered %d, finished %d, failed %d and retried %d", want, ended, entered, finished, failed, retried)
 		}
 		if err := pause(ctx, 10*time.Millisecond); err != nil {
 			return err

@@ -7,6 +7,7 @@ type params struct {
 	rounds, warm int // of -sync cases: round trips measured, and before
 	tasks        int // of -async cases
 	actors       int
+	cancels      int
 	puts         int   // of put-small and get-small
 	large        int64 // bytes of put-large and get-large
 
@@ -48,7 +49,7 @@ const (
 
 // full is what the cases are defined with.
 var full = params{
-	rounds: 2000, warm: 500, tasks: 100_000, actors: 2000, puts: 50_000, large: gib,
+	rounds: 2000, warm: 500, tasks: 100_000, actors: 2000, cancels: 500, puts: 50_000, large: gib,
 	wait: 1000, chain: 1000, leaves: 5000, submit: 100_000, queue: 1_000_000, args: 10_000, returns: 3000,
 	gets: 10_000, getBytes: 128 * kib,
 	castBytes: gib, castTasks: 100,
@@ -63,7 +64,7 @@ var full = params{
 
 // tiny runs every line of every case in a moment; the figures mean nothing.
 var tiny = params{
-	rounds: 20, warm: 2, tasks: 300, actors: 10, puts: 200, large: 2 * mib,
+	rounds: 20, warm: 2, tasks: 300, actors: 10, cancels: 5, puts: 200, large: 2 * mib,
 	wait: 50, chain: 20, leaves: 40, submit: 300, queue: 500, args: 100, returns: 30,
 	gets: 40, getBytes: 128 * kib,
 	castBytes: 2 * mib, castTasks: 4,

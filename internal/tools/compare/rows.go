@@ -23,7 +23,7 @@ type row struct {
 }
 
 // cases are rows of mobench in each of its modes, short ones: ten of them cost a round less than the noise of a longer one would.
-var cases = words("task-sync task-async actor-sync actor-async actor-create put-small get-small wait-1k chain-1000 tree-10k args-10k returns-3k")
+var cases = words("task-sync task-async actor-sync actor-async actor-create cancel put-small get-small wait-1k chain-1000 tree-10k args-10k returns-3k")
 
 var modes = words("embedded process node")
 
