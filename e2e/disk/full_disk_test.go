@@ -34,7 +34,7 @@ func TestAJobDrainsThroughAFullDisk(t *testing.T) {
 		return
 	}
 	dir := tmpfs(t, "24m")
-	const inputs = 112
+	inputs := harness.Size(60, 112)
 	for _, order := range []string{"makers first", "in pairs"} {
 		harness.BothModes(t, node.Config{CPUs: 2, StoreBytes: 16 * harness.MiB, SpillURLs: []string{dir}}, func(t *testing.T, ctx context.Context, _ *node.Node) {
 			var ins []mobula.Ref[[]float64]
