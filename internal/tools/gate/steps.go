@@ -48,14 +48,15 @@ var steps = []step{
 	{name: "peers", says: "the tests of the benchmarks beside peers", limit: 25 * time.Minute, suites: peers},
 }
 
-// loud are the directories whose tests start processes, nodes of several at a time most of them: two such packages at once disturb each other.
-var loud = words("benchmarks cmd e2e internal/netns internal/node mobulatest raylet/pool/proc samples")
+// loud are the packages whose tests start processes, most of them nodes, several at a time: two such packages at once disturb each other. With
+// three dots all that are below the directory, too.
+var loud = words("benchmarks/mobench cmd/mobula e2e/... internal/netns/... internal/node mobulatest raylet/pool/proc samples/...")
 
 // elsewhere are packages that another step runs.
 var elsewhere = words("internal/lint")
 
-// packagesOf lists the module's packages with tests below the directories, or those that are below none of them.
-func packagesOf(e env, below []string, not bool) ([]string, error) {
+// packagesOf lists the module's packages with tests that the patterns match, or those that none of them does.
+func packagesOf(e env, patterns []string, not bool) ([]string, error) {
 	cmd := exec.Command("go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Dir, cmd.Stderr = e.root, e.out
 	b, err := cmd.Output()
@@ -64,9 +65,12 @@ func packagesOf(e env, below []string, not bool) ([]string, error) {
 	}
 	in := func(p string, dirs []string) bool {
 		_, dir, _ := strings.Cut(p, "/")
-		return slices.ContainsFunc(dirs, func(d string) bool { return dir == d || strings.HasPrefix(dir, d+"/") })
+		return slices.ContainsFunc(dirs, func(d string) bool {
+			above, all := strings.CutSuffix(d, "/...")
+			return dir == above || all && strings.HasPrefix(dir, above+"/")
+		})
 	}
-	return slices.DeleteFunc(strings.Fields(string(b)), func(p string) bool { return in(p, elsewhere) || in(p, below) == not }), nil
+	return slices.DeleteFunc(strings.Fields(string(b)), func(p string) bool { return in(p, elsewhere) || in(p, patterns) == not }), nil
 }
 
 func quietPackages(e env) ([]namedSuite, error) {
