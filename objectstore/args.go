@@ -24,7 +24,10 @@ func (ar *args) pinArgs(e PinArgs, held bool) {
 	if _, ok := ar.clients.byID[e.Worker]; !ok {
 		return // the owner learns of the worker's end from the scheduler
 	}
-	if s := ar.findSet(e.Task, e.Attempt); s != nil {
+	s := ar.findSet(e.Task, e.Attempt)
+	if s != nil && s.partial { // nobody reads what it has: its owner would not ask
+		ar.dropSet(s)
+	} else if s != nil {
 		if s.req.Ask != e.Ask { // a rebuilt owner asks
 			s.req.Ask = e.Ask
 			ar.remember(s)
@@ -34,16 +37,24 @@ func (ar *args) pinArgs(e PinArgs, held bool) {
 		}
 		return
 	}
-	s := &argSet{req: e, objs: make([]ref, len(e.IDs)), answered: held}
-	for i, id := range e.IDs {
+	s = &argSet{req: e, objs: make([]ref, 0, len(e.IDs)), names: e.IDs, answered: held}
+	for _, id := range e.IDs {
 		r, ok := ar.objects.objs[id]
+		if held {
+			r, ok = ar.holdOrphans(s, id, r)
+		}
 		if !ok {
 			m := ar.creates.missing(id)
 			m.Task, m.Attempt, m.Ask = e.Task, e.Attempt, e.Ask
 			ar.emit(ToOwner{e.Job, m})
-			return
+			if !held {
+				return
+			}
+			s.partial = true // the worker goes on reading the others
+			s.names = slices.DeleteFunc(slices.Clone(s.names), func(x ids.ObjectID) bool { return x == id })
+			continue
 		}
-		s.objs[i] = r
+		s.objs = append(s.objs, r)
 		if r.o.list != nil { // it will be used soon: not the next to be spilled
 			l := r.o.list
 			l.remove(r.o)
@@ -105,7 +116,7 @@ func (ar *args) added(s *argSet) uint64 {
 
 func (ar *args) admit(s *argSet) {
 	for i, r := range s.objs {
-		if id := s.req.IDs[i]; ar.objects.objs[id] != r { // freed while the set waited
+		if id := s.names[i]; !s.answered && ar.objects.objs[id] != r { // freed while the set waited
 			ar.failSet(s, i, lostError(id, "was freed while its task waited for room"))
 			return
 		}
@@ -121,6 +132,10 @@ func (ar *args) admit(s *argSet) {
 			d.sets = append(d.sets, s)
 		}
 		ar.objects.relist(r.o)
+	}
+	for _, x := range s.orphans {
+		x.argPins++
+		ar.objects.relist(x)
 	}
 	if s.idle = ar.idle[s.req.Task]; !s.idle {
 		ar.activate(s, true)
@@ -162,7 +177,7 @@ func (ar *args) answerSet(s *argSet) {
 	m := ArgsPinned{Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Values: make([]PinnedValue, len(s.objs))}
 	for i, r := range s.objs {
 		ar.clients.announce(s.req.Worker, r.o.file, r.o.size, r.o.path)
-		m.Values[i] = PinnedValue{ID: s.req.IDs[i], Meta: r.meta(), Extent: r.extent()}
+		m.Values[i] = PinnedValue{ID: s.names[i], Meta: r.meta(), Extent: r.extent()}
 	}
 	s.answered = true
 	ar.remember(s)
@@ -262,7 +277,24 @@ func (ar *args) undoAdmit(s *argSet) {
 			s.objs[i].o = of
 		}
 	}
-	s.admitted, s.missing, s.idle = false, 0, false
+	for _, x := range s.orphans {
+		x.argPins--
+		ar.objects.relist(x)
+	}
+	s.admitted, s.missing, s.idle, s.orphans = false, 0, false, nil
+}
+
+// holdOrphans finds what a set of before a restart may have of an id: r, what it is now, and what it was. The set has one of them, and nobody knows which;
+// it holds all. It is false if there is nothing of the id.
+func (ar *args) holdOrphans(s *argSet, id ids.ObjectID, r ref) (ref, bool) {
+	was := ar.objects.orphansOf(s.req.Worker, id)
+	if r.o == nil && len(was) > 0 {
+		r, was = was[0], was[1:]
+	}
+	for _, x := range was {
+		s.orphans = append(s.orphans, x.o)
+	}
+	return r, r.o != nil
 }
 
 // failSet ends a set whose i-th argument cannot be had.
@@ -270,7 +302,7 @@ func (ar *args) failSet(s *argSet, i int, err *errs.Error) {
 	if ar.findSet(s.req.Task, s.req.Attempt) != s {
 		return
 	}
-	lost := Lost{ID: s.req.IDs[i], Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Copy: s.objs[i].o.attempt, Err: err}
+	lost := Lost{ID: s.names[i], Task: s.req.Task, Attempt: s.req.Attempt, Ask: s.req.Ask, Copy: s.objs[i].o.attempt, Err: err}
 	ar.dropSet(s)
 	ar.emit(ToOwner{s.req.Job, lost})
 }

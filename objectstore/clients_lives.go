@@ -70,5 +70,5 @@ func (c *Core) clientGone(client ids.ClientID) {
 	c.dropLenders(func(l *lender) bool { return l.client == client })
 	c.declared(client)
 	delete(c.jobOf, client)
-	c.freeOrphanCopies()
+	c.freeOrphanBlocks()
 }

@@ -161,16 +161,16 @@ func compareObjects(a, b *object) int {
 	return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.job, b.job), cmp.Compare(a.attempt, b.attempt), cmp.Compare(a.slot, b.slot))
 }
 
-// freeOrphanCopies ends copies without an object whose readers are gone.
-func (cp *copies) freeOrphanCopies() {
-	if len(cp.orphanCopies) == 0 || len(cp.clients.old) > 0 {
+// freeOrphanBlocks ends copies of blocks that are not there any more, when their jobs have no process left that may read in them.
+func (cp *copies) freeOrphanBlocks() {
+	if len(cp.orphanBlocks) == 0 || len(cp.clients.old) > 0 {
 		return
 	}
-	all := cp.orphanCopies
-	cp.orphanCopies = nil
+	all := cp.orphanBlocks
+	cp.orphanBlocks = nil
 	for _, x := range all {
 		if cp.clients.clientsOf(x.job) > 0 {
-			cp.orphanCopies = append(cp.orphanCopies, x)
+			cp.orphanBlocks = append(cp.orphanBlocks, x)
 			continue
 		}
 		x.quarantine = false

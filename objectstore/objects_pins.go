@@ -21,6 +21,19 @@ func (os *objects) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 	os.relist(r.o)
 }
 
+// declarePins takes over the n pins on an id that a client has had since before a restart. Which of what has been the id they are on, the client cannot
+// say: all of it stays until they are dropped. current tells whether r, what the id is now, can be one of them.
+func (os *objects) declarePins(client ids.ClientID, id ids.ObjectID, r ref, current bool, n uint32) {
+	for _, x := range os.orphansOf(client, id) {
+		x.o.pins = append(x.o.pins, pin{client: client, id: id, sub: x.sub, n: n, merged: current})
+		os.pinned[x.o] = struct{}{}
+		os.relist(x.o)
+	}
+	if current {
+		os.pin(client, id, r, n)
+	}
+}
+
 func (os *objects) unpin(client ids.ClientID, id ids.ObjectID, n uint32) {
 	r, ok := os.objs[id]
 	if ok {

@@ -226,7 +226,7 @@ type copies struct {
 	clients       *clients
 	space         *space
 	objects       *objects
-	orphanCopies  []*object             // copies of before a restart whose object is not there any more
+	orphanBlocks  []*object             // copies of packed blocks of before a restart, of which the block is not there any more
 	over          map[ids.JobID]NoteKey // jobs that have ended, whose files are there still
 	inFlightReads []inFlightRead        // that an earlier core's reads may still fill
 }

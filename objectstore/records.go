@@ -166,9 +166,12 @@ func (o *object) pinsOf(c ids.ClientID, sub uint32) uint32 {
 // argSet is the stored arguments of one attempt: pinned all or none.
 type argSet struct {
 	req      PinArgs
-	objs     []ref // while admitted, what its worker reads
-	admitted bool  // its objects are pinned, or will be when restored
-	missing  int   // arguments that are not in memory yet
+	objs     []ref          // while admitted, what its worker reads
+	names    []ids.ObjectID // of objs
+	partial  bool           // of a set of before a restart: not all that it was given is there still
+	orphans  []*object      // what else it may have been given before a restart, under ids that were freed or made again since
+	admitted bool           // its objects are pinned, or will be when restored
+	missing  int            // arguments that are not in memory yet
 	answered bool
 	idle     bool // admitted, and not counted: its task waits in a get, or the attempt was abandoned
 	left     bool // the attempt was abandoned

@@ -260,15 +260,8 @@ func (rc *recovery) holdings(client ids.ClientID, m *wire.Holdings) {
 		if ok {
 			r, ok = rc.objects.readAt(client, r)
 		}
-		switch {
-		case p.N == 0:
-		case ok && r.o.resident:
-			rc.objects.pin(client, p.ID, r, p.N)
-		default:
-			for _, x := range rc.objects.orphansOf(client, p.ID) { // a copy without an object
-				x.o.addPin(client, p.ID, x.sub, p.N)
-				rc.objects.pinned[x.o] = struct{}{}
-			}
+		if p.N > 0 {
+			rc.objects.declarePins(client, p.ID, r, ok && r.o.resident, p.N)
 		}
 	}
 	rc.declared(client)
@@ -284,12 +277,12 @@ func (rc *recovery) declared(client ids.ClientID) {
 		return
 	}
 	for _, o := range rc.objects.all() {
-		if o.quarantine && !slices.Contains(rc.copies.orphanCopies, o) {
+		if o.quarantine && !slices.Contains(rc.copies.orphanBlocks, o) {
 			o.quarantine = false
 			rc.objects.relist(o)
 		}
 	}
-	rc.copies.freeOrphanCopies()
+	rc.copies.freeOrphanBlocks()
 }
 
 // OldClients are the clients of before the restart that are still waited for, and their
@@ -327,7 +320,8 @@ func sortedObjects(m map[ids.ObjectID]ref) []ids.ObjectID {
 	return out
 }
 
-// replayCopy takes a copy over. One whose object is not there any more is an orphan: it keeps its place while its job has processes that may read it.
+// replayCopy takes a copy over. One whose object is not there any more is an orphan: it keeps its place until all clients have said what they hold, and then
+// for those who have it pinned.
 func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
 	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
 	if e.State == record.StateRestoring {
@@ -357,7 +351,9 @@ func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID
 		return false
 	default:
 		x.gone, x.quarantine = true, true
-		rc.copies.orphanCopies = append(rc.copies.orphanCopies, x)
+		if e.Packed { // by which ids its values are pinned, nobody knows
+			rc.copies.orphanBlocks = append(rc.copies.orphanBlocks, x)
+		}
 		rc.objects.orphan(e.ID, ref{o: x})
 	}
 	rc.objects.allCopies[x] = struct{}{}
