@@ -52,7 +52,7 @@ func TestWhichRowsAreMarked(t *testing.T) {
 		{"nothing has run", nil, nil, ""},
 	} {
 		r := &row{news: c.news, bases: c.bases}
-		if v := r.judge(); v.mark != c.want {
+		if v := r.judge(44); v.mark != c.want {
 			t.Errorf("%s: %+v, want %q", c.name, v, c.want)
 		}
 	}

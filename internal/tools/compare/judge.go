@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	least       = 1.05 // the ratio from which a difference is worth a word
-	fewest      = 5    // rounds, below which nothing is marked
-	significant = 0.001
+	least       = 1.05  // the ratio from which a difference is worth a word
+	fewest      = 5     // rounds, below which nothing is marked
+	significant = 0.001 // how likely it may be that chance alone marks any of a run's rows
 )
 
 // verdict is what the rounds of a row say.
@@ -18,7 +18,8 @@ type verdict struct {
 	mark  string  // "slower", "faster" or ""
 }
 
-func (r *row) judge() verdict {
+// judge compares a row's sides. It is one of so many rows that are judged: of forty rows at a chance of 0.001 each, every 25th run would mark one.
+func (r *row) judge(among int) verdict {
 	v := verdict{ratio: math.NaN(), self: math.NaN()}
 	if len(r.news) == 0 || len(r.bases) == 0 {
 		return v
@@ -38,7 +39,7 @@ func (r *row) judge() verdict {
 	}
 	far := max(math.Log(least), 2*math.Abs(math.Log(v.self)))
 	// With few rounds no order of them is rare enough: then the sides must not mix at all.
-	if math.Abs(math.Log(v.ratio)) <= far || ranksChance(news, bases) > max(significant, 2/binomial(n+m, n)*1.0001) {
+	if math.Abs(math.Log(v.ratio)) <= far || ranksChance(news, bases) > max(significant/float64(among), 2/binomial(n+m, n)*1.0001) {
 		return v
 	}
 	v.mark = "slower"

@@ -15,7 +15,7 @@ func report(out io.Writer, rows []*row, base string, rounds int, took time.Durat
 	fmt.Fprintf(out, "\n%-24s %12s %12s %-9s %9s %9s\n", "row", "new", base, "unit", "new/base", "base/base")
 	marked := 0
 	for _, r := range rows {
-		v := r.judge()
+		v := r.judge(len(rows))
 		if v.mark != "" {
 			marked++
 		}
@@ -35,7 +35,7 @@ func report(out io.Writer, rows []*row, base string, rounds int, took time.Durat
 func reportJSON(out io.Writer, rows []*row, base string) error {
 	e := json.NewEncoder(out)
 	for _, r := range rows {
-		v := r.judge()
+		v := r.judge(len(rows))
 		name, mode, _ := strings.Cut(r.name, " ")
 		o := map[string]any{"row": name, "mode": mode, "base": base, "unit": r.unit, "failed": r.failed, "mark": v.mark, "new": r.values(r.news), "old": r.values(r.bases)}
 		if !math.IsNaN(v.ratio) && !math.IsNaN(v.self) {
