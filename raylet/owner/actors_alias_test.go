@@ -44,3 +44,44 @@ func TestCallsGoOnBehindThoseThatMovedToTheActorWithTheName(t *testing.T) {
 		t.Error("the second call waits for the first, which has had its turn")
 	}
 }
+
+// A worker knows an actor by its own id alone: calls that name it by that of a creation which found its name taken come to it under its own, whether they
+// waited for that, came later, had an argument in the store, or are made again.
+func TestCallsByAnAliasNameTheActorInItsWorker(t *testing.T) {
+	s := newScript(t, Config{})
+	arg := s.makeStored(simple)
+	opts := named(true)
+	opts.MaxRestarts, opts.MaxTaskRetries = 1, 1
+	a := s.create(opts)
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline(""))
+	b := s.create(opts)
+	want := func(when string, cl ids.ClientID, calls ...*wire.TaskSpec) {
+		t.Helper()
+		x := sent[*wire.Exec](s, cl)
+		if len(x) != 1 || len(x[0].Tasks) != len(calls) {
+			t.Fatalf("%s: the worker is sent %+v", when, x)
+		}
+		for i, c := range calls {
+			if got := x[0].Tasks[i].Spec; got.ID != c.ID || got.Actor != ids.ActorID(a.ID) || got.Seq != c.Seq || got.Opts != c.Opts {
+				t.Errorf("%s: call %d is %+v, want one to %v", when, i, got, a.ID)
+			}
+			if c.Actor != ids.ActorID(b.ID) {
+				t.Errorf("%s: the driver's own call %d was changed", when, i)
+			}
+		}
+	}
+	waits := s.call(b, 1)
+	s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(b.ID), Existing: ids.ActorID(a.ID)}})
+	want("waited", worker, waits)
+	late := s.call(b, 2)
+	want("later", worker, late)
+	stored := s.call(b, 3, wire.Arg{Ref: arg.ID.Return(0)})
+	s.pinned(stored)
+	want("with an argument in the store", worker, stored)
+	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+	l = s.grant(worker2)
+	s.done(worker2, l, s.executed(worker2), inline(""))
+	want("made again", worker2, waits, late)
+}

@@ -145,7 +145,7 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) bool {
 // push sends one attempt. Its number is given out already.
 func (ls *leases) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	t.lease = l
-	l.out = append(l.out, wire.ExecTask{Spec: t.spec, Attempt: t.start, Args: args})
+	l.out = append(l.out, wire.ExecTask{Spec: l.specOf(t), Attempt: t.start, Args: args})
 	l.lane.Push(t)
 	t.flags &^= taskAdopted
 	ls.tasks.move(t, task.Push)
@@ -155,6 +155,16 @@ func (ls *leases) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 		ls.tasks.move(t, task.Start)
 	}
 	ls.touchLease(l)
+}
+
+// specOf is the spec of a task as its worker has it. A call that names its actor by an alias, which is known here alone, names it by its own id there.
+func (l *leaseRec) specOf(t *taskRec) *wire.TaskSpec {
+	if l.actor == nil || t.spec.Actor == l.actor.id {
+		return t.spec
+	}
+	s := *t.spec // what the log has, and what the call holds, stays: the alias
+	s.Actor = l.actor.id
+	return &s
 }
 
 func (ls *leases) touchLease(l *leaseRec) {

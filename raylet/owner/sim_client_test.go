@@ -136,6 +136,7 @@ func (cl *simClient) receive() {
 			l = &simLane{lease: &simLease{id: m.Lease}}
 			cl.lanes[m.Lease] = l
 		}
+		cl.checkActors(m)
 		l.queue = append(l.queue, m.Tasks...)
 	case simReceipt:
 		cl.w.post("node", ClientRead{Client: cl.id, Bytes: int64(m)})
@@ -185,6 +186,17 @@ func (cl *simClient) receive() {
 		}
 	case *wire.Bye:
 		cl.die(errs.New(errs.CodeWorkerCrashed, "it was told to go"), 0)
+	}
+}
+
+// checkActors checks that calls name the actor that their lease is for: a worker knows no other id of it.
+func (cl *simClient) checkActors(m *wire.Exec) {
+	for id, a := range cl.actors {
+		for _, t := range m.Tasks {
+			if a.lease == m.Lease && t.Spec.Kind == wire.TaskActorCall && t.Spec.Actor != id {
+				cl.w.t.Fatalf("a call to actor %v names it %v", id, t.Spec.Actor)
+			}
+		}
 	}
 }
 
@@ -297,14 +309,11 @@ func (cl *simClient) declare(epoch uint64) {
 // stopActor ends an instance, and with it the calls that wait for it: the next instance may be in
 // this very process.
 func (cl *simClient) stopActor(id ids.ActorID) {
-	a := cl.actors[id]
 	delete(cl.actors, id)
 	why := errs.New(errs.CodeActorDied, "actor %v was stopped", id)
 	for _, lease := range slices.Sorted(maps.Keys(cl.lanes)) {
 		l := cl.lanes[lease]
-		of := func(t wire.ExecTask) bool { // a call may name the actor by another id, which found its name taken
-			return t.Spec.Kind == wire.TaskActorCall && (t.Spec.Actor == id || a != nil && lease == a.lease)
-		}
+		of := func(t wire.ExecTask) bool { return t.Spec.Kind == wire.TaskActorCall && t.Spec.Actor == id }
 		var stopped []wire.ExecTask
 		var rest []wire.ExecTask
 		for _, t := range l.queue {
