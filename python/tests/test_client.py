@@ -40,29 +40,58 @@ def test_put_get_release(mini: MiniNode) -> None:
 
 
 @pytest.mark.parametrize("exiting", [False, True])
-def test_a_put_during_whose_write_the_client_is_closed(mini: MiniNode, monkeypatch: pytest.MonkeyPatch, exiting: bool) -> None:
+@pytest.mark.parametrize("step, put", [("write", lambda: mobula.put(b"x" * 200_000)), ("map_writable", lambda: mobula.create(200_000, "uint8"))])
+def test_a_put_under_which_the_client_is_closed(mini: MiniNode, monkeypatch: pytest.MonkeyPatch, step: str, put: Any, exiting: bool) -> None:
     """Closing takes the segment away under it. It hears of the close, and ends without a word as a daemon thread at the interpreter's end."""
     c, raised = _runtime.client(), []
     assert c.segment is not None
-    write = c.segment.write
+    writes = getattr(c.segment, step)
 
-    def closed(*args: Any) -> None:
+    def closed(*args: Any) -> Any:
         c.exiting = exiting
         c.close()
-        write(*args)
+        return writes(*args)
 
-    monkeypatch.setattr(c.segment, "write", closed)
+    monkeypatch.setattr(c.segment, step, closed)
 
-    def put() -> None:
+    def puts() -> None:
         try:
-            mobula.put(b"x" * 200_000)
+            put()
         except BaseException as why:
             raised.append(type(why))
 
-    t = threading.Thread(target=put, daemon=True)
+    t = threading.Thread(target=puts, daemon=True)
     t.start()
     t.join()
     assert raised == [SystemExit if exiting else x.ShutdownError]
+
+
+def test_an_array_that_is_made_while_the_client_closes_is_no_part_of_the_store(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node hears the goodbye, and may give its memory to others."""
+    c, shared = _runtime.client(), []
+    say = c._say
+
+    def bye(*args: Any) -> None:
+        b = mobula.create(200_000, "uint8")
+        b.array[:] = 7
+        assert c.segment is not None
+        shared.append(bytes(c.segment.view(b._mapping.extent, 3, None)))
+        say(*args)
+
+    monkeypatch.setattr(c, "_say", bye)
+    c.close()
+    assert shared == [bytes(3)]
+
+
+def test_an_array_that_is_made_as_the_client_is_closed_while_another_lives_on(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The segment stays for that one."""
+    c, seen = _runtime.client(), mobula.get(mobula.put(np.arange(100_000.0)))
+    assert c.segment is not None
+    map_writable = c.segment.map_writable
+    monkeypatch.setattr(c.segment, "map_writable", lambda extent: (c.close(), map_writable(extent))[1])
+    with pytest.raises(x.ShutdownError):
+        mobula.create(200_000, "uint8")
+    assert seen[-1] == 99_999
 
 
 def test_large_values_are_pinned_while_they_are_viewed(mini: MiniNode) -> None:

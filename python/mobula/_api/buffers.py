@@ -32,10 +32,8 @@ class Buffer:
         c = self._client = _runtime.client()
         tc = _runtime.context(c)
         self._id, self._attempt, self._meta, self._size = tc.next_put(), tc.attempt, meta, math.prod(shape) * kind.itemsize
-        extent = c.putter.allocate(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
-        self._done, self._mapping = False, None
-        assert c.segment is not None
-        self._mapping = c.segment.map_writable(extent)  # if it raises, __del__ gives the memory back
+        self._mapping = c.putter.create(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
+        self._done = False
         self.array = np.frombuffer(self._mapping.view(self._size), kind).reshape(shape)
 
     def put(self) -> ObjectRef[Any]:
@@ -43,7 +41,6 @@ class Buffer:
         c = self._client
         if self._done:
             raise InvalidError("Buffer.put: it was put or aborted already")
-        assert self._mapping is not None
         self._done = True
         h = c.putter.seal(self._id, self._attempt, self._size, self._meta)
         ref: ObjectRef[Any] = ObjectRef(c, h)
@@ -56,8 +53,7 @@ class Buffer:
         """Gives the memory back. It does nothing after put."""
         if not self._done:
             self._done = True
-            if self._mapping is not None:
-                self._mapping.freeze(None)
+            self._mapping.freeze(None)
             self._client.putter.give_back(self._id, self._attempt)
 
     def __enter__(self) -> Buffer:

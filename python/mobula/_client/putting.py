@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import Any, Optional, Protocol, Sequence
+from typing import Any, Callable, Optional, Protocol, Sequence, TypeVar
 
 from .. import _ids
-from .._segment import Segment
+from .._segment import Segment, WritableExtent
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Answer
@@ -21,12 +21,15 @@ from .pending import Pending
 from .waiter import Waiter
 
 log = logging.getLogger("mobula")
+Made = TypeVar("Made")
 
 WARN_AFTER = 60.0
 
 
 class Stores(Waits, Protocol):
     """Has the node's shared memory. It is another segment once the node has restarted."""
+
+    closing: bool
 
     @property
     def segment(self) -> Optional[Segment]: ...
@@ -55,20 +58,34 @@ class Putter:
     def put_large(self, id: bytes, attempt: int, task: bytes, meta: bytes, size: int, parts: list[tuple[int, Any]],
                   refs: Sequence[bytes], own: bool = True, tc: Optional[TaskContext] = None) -> Optional[Handle]:
         """Creates, writes and seals an object in the segment. own: returns a handle; otherwise None."""
-        c = self._client
         codec.check_meta(meta)
-        extent = self.allocate(id, attempt, size, task, tc)
+        extent = self._allocate(id, attempt, size, task, tc)
+        self._write(id, attempt, lambda segment: segment.write(extent, parts))
+        h = self._objects.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
+        self._seal(id, attempt, size, meta, refs)
+        return h
+
+    def create(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> WritableExtent:
+        """Allocates an extent in the segment for an object, and maps it to be written in place. It is to be sealed or given back."""
+        extent = self._allocate(id, attempt, size, task, tc)
+        mapping = self._write(id, attempt, lambda segment: segment.map_writable(extent))
+        if self._client.closing:  # which has given up what was mapped before
+            mapping.detach()
+        return mapping
+
+    def _write(self, id: bytes, attempt: int, write: Callable[[Segment], Made]) -> Made:
+        """Has an extent written that was allocated, or mapped for that. If this fails, the extent is given back."""
+        c = self._client
         try:
             assert c.segment is not None
-            c.segment.write(extent, parts)
+            done = write(c.segment)
+            c.check()
+            return done
         except BaseException as x:
             self.give_back(id, attempt)
             if isinstance(x, Exception) and c.dead is not None:  # another thread has closed the client, and the segment with it
                 raise c.over() from None
             raise
-        h = self._objects.adopt(id, Answer(m.STORED, meta, b"", tuple(refs), size)) if own else None
-        self._seal(id, attempt, size, meta, refs)
-        return h
 
     def seal(self, id: bytes, attempt: int, size: int, meta: bytes) -> Handle:
         """Seals an extent that was written, and returns the object's handle."""
@@ -80,7 +97,7 @@ class Putter:
         self._client.out.append(codec.message(m.Seal(id, attempt, size, m.Value(meta, b"", list(refs)))))
         self._client.maybe_flush()
 
-    def allocate(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Extent:
+    def _allocate(self, id: bytes, attempt: int, size: int, task: bytes, tc: Optional[TaskContext]) -> m.Extent:
         """Allocates an extent in the segment for an object, to be sealed or given back."""
         self._client.check()
         a = self._create(id, attempt, size, task, tc)
