@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,51 +22,99 @@ func Sweep(node string) (killed int) {
 	return sweep(below(node), time.Second)
 }
 
-// sweep kills every process with a wanted mark, and what these start meanwhile, until there is none, at most for long.
+// sweep kills every process with a wanted mark, and what these start meanwhile, until they are gone, at most for long. It looks twice at least: where a
+// process forks and ends while /proc is read, the listing may have neither it nor its child.
 func sweep(wanted func(mark string) bool, long time.Duration) (killed int) {
-	for end := time.Now().Add(long); ; time.Sleep(pause) {
-		n, again := sweepOnce(wanted)
+	end := time.Now().Add(long)
+	known := map[int]found{}
+	for first := true; ; first = false {
+		n, seen, again := look(known, wanted)
 		killed += n
-		if !again || time.Now().After(end) {
+		if !again && !first || time.Now().After(end) {
 			return killed
 		}
+		if n > 0 || !first {
+			time.Sleep(pause)
+		}
+		known = seen
 	}
 }
 
-// sweepOnce tells to look again where it has killed a process, which may have started others, or could not see what a process is.
-func sweepOnce(wanted func(mark string) bool) (killed int, again bool) {
+// look kills the processes with a wanted mark that /proc lists, and tells what it has seen; known is what the look before has. It tells to look again where
+// it has killed one, which may have started others, until that is gone; where a new one shows nothing, which may have, too, and have ended; and where one
+// is just in an exec.
+func look(known map[int]found, wanted func(mark string) bool) (killed int, seen map[int]found, again bool) {
+	seen = make(map[int]found)
 	for _, pid := range processes() {
-		is, unseen := marked(pid, wanted)
-		again = again || unseen
-		if !is {
-			continue
-		}
-		p, err := pidfd.Open(pid)
-		if err != nil {
-			continue // it has ended
-		}
-		is, unseen = marked(pid, wanted) // again: now it is still this process
-		again = again || unseen
-		if is && p.Kill(unix.SIGKILL) == nil {
+		f := find(pid, wanted)
+		switch f {
+		case killedNow:
 			killed++
 			again = true
+		case showsNothing:
+			was, old := known[pid]
+			if was == killedNow && !pidfd.Gone(pid) {
+				f, old = killedNow, false
+			}
+			again = again || !old
+		case execs:
+			again = true
+			continue
+		case other:
 		}
-		p.Close()
+		seen[pid] = f
 	}
-	return killed, again
+	return killed, seen, again
 }
 
-// marked tells whether a live process has a wanted mark. Of one that is just in an exec that cannot be seen; the environment of a dead one is empty.
-func marked(pid int, wanted func(mark string) bool) (is, unseen bool) {
+// found is what a sweep finds a process to be.
+type found int
+
+const (
+	other        found = iota // without a wanted mark, or not to be seen or killed by this process
+	execs                     // just in an exec: it shows no environment now
+	showsNothing              // without an environment: it has ended or is about to, or never had one
+	killedNow                 // with a wanted mark
+)
+
+// find kills a process if it has a wanted mark.
+func find(pid int, wanted func(mark string) bool) found {
+	is, f := marked(pid, wanted)
+	if !is {
+		return f
+	}
+	p, err := pidfd.Open(pid)
+	if err != nil {
+		return showsNothing
+	}
+	defer p.Close()
+	if is, f = marked(pid, wanted); is && p.Kill(unix.SIGKILL) == nil { // again: now it is still this process
+		return killedNow
+	}
+	return f
+}
+
+// marked tells whether a process has a wanted mark, and if not, what it is.
+func marked(pid int, wanted func(mark string) bool) (bool, found) {
+	if pid == os.Getpid() {
+		return false, other
+	}
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
-	if err != nil || pid == os.Getpid() {
-		return false, false
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH):
+		return false, showsNothing
+	case err != nil: // of another user
+		return false, other
+	case len(b) > 0:
+		return slices.ContainsFunc(marksIn(string(b)), wanted), other
+	case pidfd.Execs(pid):
+		return false, execs
 	}
-	return slices.ContainsFunc(marksIn(string(b)), wanted), len(b) == 0 && pidfd.Execs(pid)
+	return false, showsNothing
 }
 
-// processes lists all visible processes.
-func processes() []int {
+// processes lists all visible processes; a test makes one fork and end meanwhile.
+var processes = func() []int {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
