@@ -9,9 +9,13 @@ GATE     := $(GO) run ./internal/tools/gate
 TRIES    ?= 1
 export TRIES
 
-# Of the stress tests; the time bounds one package.
+# Of the stress tests; the time bounds one package. Each repeat has a MOBULA_TEST_SEED of its own, SEED and its number, which make prints with its
+# command.
 STRESS_COUNT ?= 5
 STRESS_TIME  ?= 30m
+ifndef SEED
+SEED := $(shell date +%s)
+endif
 
 # Of the demo; every combination finishes, only the time differs.
 SIZE       ?= 2GiB
@@ -106,10 +110,16 @@ set-index-sweep: python ## a data frame of 2 GiB sorted with few and many partit
 race: ## all tests under the race detector, with invariants (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -tags invariants -timeout 30m $(PKGS)
 
-stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5), within STRESS_TIME (default 30m)
-	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count 1 -timeout $(STRESS_TIME) -run 'Promises|Mutants' ./internal/world
-	MOBULA_STRESS=1 CGO_ENABLED=0 $(GO) test -count $(STRESS_COUNT) -timeout $(STRESS_TIME) -run 'Fault|Crash|Kill|Chaos|Stress|Lanes|Quicksort' $(PKGS)
+stress: python ## the fault tests, full size, Go's STRESS_COUNT times (default 5) with seeds of SEED (default a new number), within STRESS_TIME (default 30m)
+	MOBULA_STRESS=1 MOBULA_TEST_SEED=$(SEED) CGO_ENABLED=0 $(GO) test -count 1 -timeout $(STRESS_TIME) -run 'Promises|Mutants' ./internal/world
+	$(foreach n,$(shell seq $(STRESS_COUNT)),$(call repeat,$(n)))
 	cd python && MOBULA_STRESS=1 MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula ../$(VENV)/bin/python -m pytest -q tests/test_faults.py tests/test_nested.py
+
+# A line of stress, for the repeat of a number.
+define repeat
+MOBULA_STRESS=1 MOBULA_TEST_SEED=$(SEED)$(1) CGO_ENABLED=0 $(GO) test -count 1 -timeout $(STRESS_TIME) -run 'Fault|Crash|Kill|Chaos|Stress|Lanes|Quicksort' $(PKGS)
+
+endef
 
 soak: ## 30 minutes of short jobs under kills of workers, after which the node holds what it held before; SOAK=10m says otherwise
 	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e/restarts

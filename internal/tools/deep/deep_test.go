@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,5 +64,38 @@ func TestAFailedCommandEndsAPart(t *testing.T) {
 	err := part{commands: []string{"echo seed $SEED", "false", "echo never"}}.run(t.Context(), t.TempDir(), 7, &out)
 	if err == nil || !strings.Contains(err.Error(), "false: exit status 1") || !strings.Contains(out.String(), "seed 7\n") || strings.Contains(out.String(), "\nnever") {
 		t.Errorf("%v: %s", err, &out)
+	}
+}
+
+// Tests draw from the seed of their name: one that runs again draws the same, unless it is given another.
+func TestEachRepeatOfTheStressTestsHasItsOwnSeed(t *testing.T) {
+	p, err := named("stress")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.commands) != 1 || !p.draws() {
+		t.Fatalf("its seed is not told: %q", p.commands)
+	}
+	for _, count := range []string{"", " STRESS_COUNT=3"} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", p.commands[0]+count+" -n")
+		cmd.Dir, cmd.Env = "../../..", append(os.Environ(), "MAKEFLAGS=", "SEED=7")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var seeds []string
+		for _, m := range regexp.MustCompile(`(?m)^.*MOBULA_TEST_SEED=(\d+) .* test .*$`).FindAllStringSubmatch(string(out), -1) {
+			seeds = append(seeds, m[1])
+			if !strings.Contains(m[0], " -count 1 ") {
+				t.Errorf("it draws the same again: %s", m[0])
+			}
+		}
+		want := []string{"7", "71", "72", "73"}
+		if count == "" {
+			want = want[:2]
+		}
+		if !slices.Equal(seeds, want) {
+			t.Errorf("stress%s has the seeds %q, want %q:\n%s", count, seeds, want, out)
+		}
 	}
 }

@@ -41,7 +41,7 @@ func run(args []string, out io.Writer) error {
 	list := flags.Bool("list", false, "list the parts, and when each has run")
 	name := flags.String("part", "", "the part to run (the one that has waited longest)")
 	commit := flags.String("commit", "HEAD", "the commit to run it on")
-	seed := flags.Uint64("seed", 0, "the part seeds: instead of a new number")
+	seed := flags.Uint64("seed", 0, "the parts seeds and stress: instead of a new number")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
@@ -96,7 +96,7 @@ func run(args []string, out io.Writer) error {
 	if failed != nil {
 		r.result = "failed: " + failed.Error()
 	}
-	if p.name == "seeds" {
+	if p.draws() {
 		r.result += ", seed " + strconv.FormatUint(*seed, 10)
 	}
 	fmt.Fprintln(out, r)

@@ -12,7 +12,7 @@ const limit = 20 * time.Minute
 // part is one part of the deep run.
 type part struct {
 	name, says string
-	// commands run one after the other in the clone, by sh, and stop with the first failure. $SEED is a number of this run.
+	// commands run one after the other in the clone, by sh, and stop with the first failure. ${SEED} is a number of this run.
 	commands []string
 }
 
@@ -36,9 +36,12 @@ var parts = []part{
 	{"newest-python", "the tests of the SDK on the newest Python", []string{"make pytest-newest"}},
 	{"dask", "a sample of Dask's own tests under our scheduler", []string{"make dask-suite ARGS='--sample 12 --fresh --jobs 2'"}},
 	{"suites", "joblib's own tests, and Dask-ML", []string{"make joblib-suite", "make dask-ml"}},
-	{"stress", "the fault tests at full size", []string{"make stress STRESS_COUNT=1 STRESS_TIME=18m"}},
+	{"stress", "the fault tests at full size, with new seeds", []string{"make stress SEED=${SEED} STRESS_COUNT=1 STRESS_TIME=18m"}},
 	{"soak", "15 minutes of short jobs under kills", []string{"make soak SOAK=15m"}},
 }
+
+// draws tells whether the part draws from the seed of the run.
+func (p part) draws() bool { return strings.Contains(strings.Join(p.commands, " "), "${SEED}") }
 
 // named is the part of a name.
 func named(name string) (part, error) {
