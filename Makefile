@@ -29,7 +29,7 @@ CLUSTER_PORT  ?= 7710
 
 # The Python SDK: its virtual environment, made by make python. PYTHON names an interpreter; without it the first of the usual names
 # that will do is taken. With REQUIRE_PYTHON set, make test fails where there is none. The tests' files are shared out among
-# PYTEST_JOBS processes.
+# PYTEST_JOBS processes; with 1, pytest runs them itself.
 PYTHON ?=
 VENV   := .venv
 PYTEST_JOBS ?= 2

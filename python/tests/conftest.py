@@ -15,6 +15,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(__file__))
 
 import seeds
+import sharing
 import waiting
 from mininode import MiniNode
 
@@ -29,6 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     waiting.stretch(config)
+    sharing.none_for_one(config)
 
 
 @pytest.fixture
