@@ -48,8 +48,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def calls_user_code(f: F) -> F:
-    """Marks a function as one that only calls the user's code."""
+    """Marks a function as one that only calls the user's code, and its comprehensions, which before Python 3.12 run in frames of their own."""
     USER_CODE_CALLERS.add(f.__code__)
+    USER_CODE_CALLERS.update(c for c in f.__code__.co_consts if isinstance(c, CodeType))
     return f
 
 

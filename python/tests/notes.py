@@ -36,8 +36,8 @@ def told(dir: str, name: str) -> bool:
 
 def stay(dir: str, name: str) -> str:
     """Leaves a note that it has begun, and waits until it, or every task, is told to go."""
-    note(dir, name + ".began")
     try:
+        note(dir, name + ".began")  # in the block: it may be cancelled as soon as it is seen
         while not told(dir, name):
             time.sleep(0.002)
     except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from .._api import put
+from .._functions import calls_user_code
 from .._refs import ObjectRef
 from ._nested_refs import fetched, with_values
 from ._payload import watched
@@ -49,6 +50,7 @@ class _Run:
         self._presubmit, self._postsubmit = ours.of("presubmit"), ours.of("postsubmit")
         self._around = ours.around()
 
+    @calls_user_code
     def task(self, key: Key) -> Any:
         """Runs a task, or takes the result that a presubmit hook returns."""
         node = self._plan.nodes[key]

@@ -248,6 +248,7 @@ def _raise(why: Exception) -> None:
         del why  # its traceback has this frame: a cycle
 
 
+@_functions.calls_user_code
 def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     around = data.pop(AROUND, None)
     result = None
@@ -260,6 +261,7 @@ def _call(nodes: Nodes, data: dict[Hashable, Any]) -> Any:
     return result
 
 
+@_functions.calls_user_code
 def watched(around: Sequence[tuple[Any, Any]], node: GraphNode, data: dict[Hashable, Any]) -> Any:
     """Runs a node with pretask and posttask hooks."""
     taken = [data[d] for d in node.dependencies]
