@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -24,6 +25,7 @@ from waiting import PATIENCE, until  # noqa: E402
 
 import mobula.dask  # noqa: E402
 from mobula.dask import get  # noqa: E402
+from mobula.dask._get import references  # noqa: E402
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -222,3 +224,19 @@ def test_a_long_task_does_not_hold_up_short_ones(node: Any, tmp_path: Any) -> No
         os.unlink(tmp_path / f"{i}.ended")
     dsk[min(dsk, key=order(dsk).get)] = (long,)  # which of them comes late is no news before it runs
     get(dsk, "all")
+
+
+def meet(path: str, flags: int) -> None:
+    """Opens a FIFO, which waits for somebody to open its other end, and holds the GIL meanwhile: the worker can give nothing back."""
+    libc = ctypes.PyDLL(None)
+    os.close(libc.open(path.encode(), flags))
+
+
+def test_a_task_that_holds_the_gil_does_not_hold_up_its_like(node: Any, tmp_path: Any) -> None:
+    """Both end when both run. That tasks of another kind were short before does not say that one may wait behind the other."""
+    path = str(tmp_path / "fifo")
+    os.mkfifo(path)
+    get({("short", i): (said, str(tmp_path / "log")) for i in range(200)}, [("short", i) for i in range(200)])
+    until(lambda: mobula.available_resources()["CPU"] == 2)  # no lease is left: the first that comes could take both
+    refs = references({("meets", i): (meet, path, flags) for i, flags in enumerate((os.O_RDONLY, os.O_WRONLY))}, [("meets", 0), ("meets", 1)])
+    mobula.get(list(refs), timeout=PATIENCE)

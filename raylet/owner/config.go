@@ -30,8 +30,8 @@ type Config struct {
 	// LeaseSpare is the same while tasks of another class wait for a lease. Default 10 ms: a program that runs one task
 	// after another has the next by then.
 	LeaseSpare time.Duration
-	// PipelineTime is how much work is pushed ahead over one lease, by the class's measured
-	// run time. Default 1 ms (decision 0004).
+	// PipelineTime is how much work is pushed ahead over one lease, by the measured run time
+	// of the class and of the tasks' labels. Default 1 ms (decision 0004).
 	PipelineTime time.Duration
 	// MaxPipeline bounds the tasks pushed ahead over one lease. Default 256.
 	MaxPipeline int

@@ -58,6 +58,7 @@ func (ls *leases) returnedByWorker(cl *clientRec, id ids.TaskID) {
 // startHead says of the task that is first on a lease that it runs.
 func (ls *leases) startHead(l *leaseRec) {
 	if h := l.lane.head(); h != nil && h.state == task.Submitted {
+		l.headSince = ls.now
 		ls.tasks.move(h, task.Start)
 	}
 }

@@ -30,7 +30,7 @@ func (ls *leases) dispatch(k *classRec) {
 		k.idles = false
 		return
 	}
-	depth := ls.depth(k)
+	depth := k.depth(&ls.cfg)
 	left := k.idle.n + k.spare.n
 	for k.ready.n > 0 && k.idle.n > 0 {
 		l := ls.nextIdle(k)
@@ -48,6 +48,7 @@ func (ls *leases) dispatch(k *classRec) {
 		switch load := l.load(); {
 		case load > lowMark(depth): // the mark was higher when it was noted
 			l.unlist()
+		case ls.slowed(l), !l.fitsBehind(k.ready.head, &ls.cfg):
 		case !ls.fill(k, l, min(depth-load, share(k.ready.n, left))):
 			return
 		}
@@ -74,7 +75,7 @@ func (ls *leases) nextIdle(k *classRec) *leaseRec {
 // before them run. Where tasks are short they are pushed ahead, and their arguments are in memory
 // most of the time.
 func (ls *leases) readAhead(k *classRec) {
-	if k.ready.n == 0 || !k.known || ls.depth(k) > 1 || ls.ended {
+	if k.ready.n == 0 || !k.known || k.depth(&ls.cfg) > 1 || ls.ended {
 		return
 	}
 	t := k.ready.head
@@ -103,7 +104,7 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) bool {
 	was := n
 	for n > 0 && k.ready.head != nil {
 		t := k.ready.head
-		if t.spec == nil && !ls.memory.pageIn(t) {
+		if t.spec == nil && !ls.memory.pageIn(t) || !l.fitsBehind(t, &ls.cfg) {
 			break
 		}
 		var args []wire.ArgValue
@@ -151,8 +152,8 @@ func (ls *leases) push(l *leaseRec, t *taskRec, args []wire.ArgValue) {
 	ls.tasks.move(t, task.Push)
 	ls.promises.resendUnneeded(t)
 	ls.stats.Pushed++
-	if l.lane.Len() == 1 && l.actor == nil {
-		ls.tasks.move(t, task.Start)
+	if l.actor == nil {
+		ls.startHead(l)
 	}
 	ls.touchLease(l)
 }
@@ -202,30 +203,6 @@ func (ls *leases) sendPushed(l *leaseRec) {
 func (ls *leases) toLease(l *leaseRec, m wire.Msg) {
 	ls.sendPushed(l)
 	ls.toClient(l.worker, m)
-}
-
-// depth is how many tasks of a class are pushed ahead over one lease.
-func (ls *leases) depth(k *classRec) int {
-	if !k.known || k.isolated || k.kind == wire.TaskActorCreate {
-		return 1
-	}
-	if k.runNs <= 0 {
-		return ls.cfg.MaxPipeline
-	}
-	return int(min(max(int64(ls.cfg.PipelineTime)/k.runNs, 1), int64(ls.cfg.MaxPipeline)))
-}
-
-// measured takes one run time into the class's mean. A long one counts at once, and is
-// forgotten slowly: to push too much is worse than to push too little.
-func (ls *leases) measured(k *classRec, ns int64) {
-	if !k.known {
-		k.known, k.runNs = true, ns
-		for _, l := range k.leases {
-			ls.relist(l) // its pipeline is deeper now
-		}
-		return
-	}
-	k.runNs += (ns - k.runNs) / 8
 }
 
 // want tells the scheduler how many tasks wait beyond the leases held, when the number

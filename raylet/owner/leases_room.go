@@ -54,7 +54,7 @@ func (ls *leases) relist(l *leaseRec) {
 		switch load := l.load(); {
 		case load == 0:
 			to = &k.idle
-		case load <= lowMark(ls.depth(k)):
+		case load <= lowMark(k.depth(&ls.cfg)):
 			to = &k.spare
 		}
 	}

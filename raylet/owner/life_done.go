@@ -37,7 +37,7 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 	lf.memory.argsDone(t, d)
 	ran := d.Times.Ended - d.Times.Started
 	if t.class != nil && d.Times.Ended != 0 && ran >= 0 {
-		lf.leases.measured(t.class, ran)
+		lf.leases.measured(t, ran)
 	}
 	if t.state.Terminal() { // it was given up: its reference has an error already
 		t.lease = nil

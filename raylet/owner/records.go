@@ -219,12 +219,13 @@ type leaseRec struct {
 	actor          *actorRec // whose lifetime lease it is
 	state          lease.State
 	closing        bool // asked back
-	slow           bool // its task takes long: it gave back those behind
+	slow           bool // its task takes long: nothing is to wait behind it
 	otherJobsCalls bool // another job had calls on its actor when its process died
 	lent           bool // the scheduler was told that its CPU is given back, by this core
 	dirty          bool
 	ask            sched.Ask // of the last UnblockCPU
 	lane           lane
+	headSince      int64           // when the first of the lane began, as far as is known here
 	fetching       []*taskRec      // arguments being pinned
 	out            []wire.ExecTask // to be pushed when the step ends
 	creates        []ids.TaskID    // tasks that wait for the CPU to go on with a create
@@ -259,8 +260,8 @@ type classRec struct {
 	located       bool               // the nodes that have arguments were told
 	lastWant      int                // the last Want, less the leases granted since
 	wantSent      bool               // the last Want was not 0
-	runNs         int64              // mean run time; meaningful where known
-	known         bool
+	runTime                          // of all its tasks
+	labels        labelTimes         // of those with a label
 	dirty         bool
 	isolated      bool         // one task a process
 	forgotten     bool         // no longer in the table
