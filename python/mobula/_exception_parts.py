@@ -57,6 +57,11 @@ def remade(cls: type[X], args: tuple[Any, ...], said: Mapping[str, Any]) -> X:
     return made(cls, cls, args, said)
 
 
+def stems(x: BaseException, cause: BaseException) -> None:
+    """Sets what an exception stems from, also of one whose class lets nobody set fields, as a frozen dataclass does."""
+    BaseException.__setattr__(x, "__cause__", cause)
+
+
 class _Portable:
     """Pickles an exception as its parts."""
 
@@ -80,4 +85,4 @@ def _builtin(cls: type[BaseException]) -> type[BaseException]:
     return next(c for c in cls.__mro__ if c.__module__ == "builtins")
 
 
-__all__ = ["fields", "made", "portable", "remade"]
+__all__ = ["fields", "made", "portable", "remade", "stems"]

@@ -28,6 +28,7 @@ from ._callbacks import CallbackThread
 from ._client import Found
 from ._functions import calls_user_code
 from ._refs import ObjectRef, TaskWait, load_found
+from ._said import named
 from .exceptions import InvalidError, MobulaError, TaskError, original, without_cause
 
 P = ParamSpec("P")
@@ -196,7 +197,7 @@ class _Runner:
                 self._initializer(*self._initargs)
             except BaseException as x:
                 logging.getLogger("concurrent.futures").critical("Exception in initializer:", exc_info=True)
-                self._failed = f"the initializer of a worker process failed: {type(x).__name__}: {x}"
+                self._failed = f"the initializer of a worker process failed: {named(x)}"
                 raise _InitializerError(self._failed) from x
             self._ready = True
 
@@ -337,7 +338,11 @@ class _Calls:
         try:
             value = load_found(self._client, found)
         except BaseException as x:
-            self._settle_with(call, self._error(x))
+            try:
+                why = self._error(x)
+            except BaseException:  # of code of the exception's class
+                why = x
+            self._settle_with(call, why)
             return
         if self._settled(call):
             call.future.set_result(value)

@@ -24,10 +24,6 @@ def plain(attributes: Optional[Mapping[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def failure(x: BaseException) -> str:
-    return f"{type(x).__name__}: {x}"
-
-
 class Recording:
     """A span that has begun. If it is not sampled it records nothing, and neither do the calls inside it."""
 

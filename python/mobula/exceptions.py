@@ -448,7 +448,7 @@ def task_error(cause: Optional[BaseException], traceback: str, message: str, nam
         err = TaskError(message)
     vars(err).update(message=message, name=name, task=task, stack="", causes=causes, cause=cause, remote_traceback=traceback)
     if cause is not None:
-        BaseException.__setattr__(err, "__cause__", cause)
+        _exception_parts.stems(err, cause)
     return err
 
 
@@ -464,7 +464,7 @@ def original(x: BaseException) -> BaseException:
     """The exception that a task raised. Its __cause__ is a TaskError with the remote traceback. Any other error is returned as it is."""
     if not isinstance(x, TaskError) or x.cause is None:
         return x
-    x.cause.__cause__ = without_cause(x)
+    _exception_parts.stems(x.cause, without_cause(x))
     return x.cause
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import base64
 import io
 import pickle
+import traceback
+from types import TracebackType
 from typing import Any, Optional
 
 import cloudpickle
 
 from .. import _exception_parts
+from .._said import named, said
 from .._wire.codec import from_wire, to_wire
 from .._wire.messages import Error
 from ..exceptions import MobulaError, PythonError, TaskError, task_error
@@ -26,9 +29,9 @@ def encode_exception(x: BaseException) -> tuple[bytes, list[Any]]:
                 raw = way(x)
                 if len(raw) < _MAX_EXCEPTION:
                     back = pickle.loads(raw)  # many exception classes can be pickled, but not unpickled, or not to the same text
-                    if way is not _ordinary or str(back) == str(x):
+                    if way is not _ordinary or said(back) == said(x):
                         return base64.b85encode(raw), held
-            except Exception:
+            except BaseException:  # the class's own code may raise anything
                 continue
     finally:
         local.refs = before
@@ -54,7 +57,7 @@ def _bare(x: BaseException) -> bytes:
 
 def _text(x: BaseException) -> bytes:
     """Pickles x with its text in place of its args."""
-    return _PartsPickler.dumps(_Bare(x, (str(x)[:8000],), _light(x)))
+    return _PartsPickler.dumps(_Bare(x, (said(x)[:8000],), _light(x)))
 
 
 _WAYS = (_ordinary, _by_parts, _bare, _text)
@@ -98,25 +101,26 @@ def _light(x: BaseException) -> dict[str, Any]:
                     pickle.loads(raw)
                     left -= len(raw)
                     out[k] = v
-            except Exception:
+            except BaseException:
                 continue
     finally:
         local.refs = before
     return out
 
 
-def failure(name: str, task: str, x: BaseException, traceback: str, held: list[Any]) -> Error:
-    """The error that is reported for a task whose function raised x. The references in x are appended to held: the caller keeps them until
-    the report is queued, since the owner does not know of them before.
+def failure(name: str, task: str, x: BaseException, tb: Optional[TracebackType], held: list[Any]) -> Error:
+    """The error that is reported for a task whose function raised x, with the traceback from tb on. The references in x are appended to held:
+    the caller keeps them until the report is queued, since the owner does not know of them before.
 
     The error's cause has the names of the exception's classes, for programs in other languages, and in its field stack the pickled exception.
     """
-    text = f"{type(x).__name__}: {x}" if str(x) else type(x).__name__
+    text = named(x)
     e = Error(code=TaskError.code, name=name[:900], task=task, msg=f"{name}: {text}"[:8000])
-    raw = traceback.encode("utf-8", "replace")
+    lines = _traceback(x, tb)
+    raw = lines.encode("utf-8", "replace")
     if len(raw) > _MAX_TRACEBACK:
-        traceback = "...\n" + raw[-_MAX_TRACEBACK:].decode("utf-8", "ignore")
-    e.stack = traceback
+        lines = "...\n" + raw[-_MAX_TRACEBACK:].decode("utf-8", "ignore")
+    e.stack = lines
     raised = Error(code=PythonError.code, name=",".join(_classes(type(x)))[:900], msg=text[:8000])
     text_of, refs = encode_exception(x)
     raised.stack, raised.refs = text_of.decode(), [ref._h.id for ref in refs]
@@ -126,6 +130,19 @@ def failure(name: str, task: str, x: BaseException, traceback: str, held: list[A
         held += refs_of(x)
     e.cause = [raised]
     return e
+
+
+def undescribed(name: str, task: str) -> Error:
+    """The error that is reported where failure raises, since the code of the exception's class does. A call without a report would never end."""
+    cause = Error(code=PythonError.code, name="Exception", msg="an exception that cannot be described: its class's own code raised another")
+    return Error(code=TaskError.code, name=name[:900], task=task, msg=f"{name}: {cause.msg}"[:8000], cause=[cause])
+
+
+def _traceback(x: BaseException, tb: Optional[TracebackType]) -> str:
+    try:
+        return "".join(traceback.format_exception(type(x), x, tb))
+    except BaseException:  # of the class, or of an exception that x stems from
+        return "".join(["Traceback (most recent call last):\n", *traceback.format_tb(tb), named(x), "\n"])
 
 
 def refs_of(x: MobulaError) -> list[Any]:
@@ -174,6 +191,6 @@ def _exception(e: Error) -> BaseException:
             if isinstance(x, BaseException):
                 return x
         except Exception as x:
-            why = f"it cannot be read here: {type(x).__name__}: {x}"
+            why = f"it cannot be read here: {named(x)}"
     causes = tuple(from_wire(c) for c in e.cause)
     return PythonError(f"{e.msg} (the exception itself is not here: {why})", name=e.name, causes=causes)

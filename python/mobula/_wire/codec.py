@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Callable, Iterable, Iterator, Optional, Sequence
 
+from .._said import named
 from ..exceptions import BY_CODE, MobulaError, NotEncodableError, ProtocolError, UserError
 from .messages import ERROR, FIELDS, KIND_OF, KINDS, MAX_FRAME, Arg, Error, Result, TraceContext, Times, Extent, Value
 
@@ -284,7 +285,7 @@ def to_wire(x: BaseException, depth: int = 0) -> Error:
         if depth < _MAX_DEPTH:
             e.cause = [to_wire(c, depth + 1) for c in x.causes[:8]]
         return e
-    return Error(msg=_cut(f"{type(x).__name__}: {x}", _MAX_LINE))
+    return Error(msg=_cut(named(x), _MAX_LINE))
 
 
 def _cut(s: str, most: int) -> str:

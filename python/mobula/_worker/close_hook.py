@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-import traceback
 from typing import Any, Callable, Optional
 
 from .. import _value
@@ -32,24 +31,31 @@ def hook(instance: Any) -> Optional[Callable[[], Any]]:
 
 def close(actor: Actor) -> Optional[m.Error]:
     """Calls an actor's close hook, if it has one. Returns its error, if it fails, and writes it to stderr."""
-    f, actor.instance_closed = (None if actor.instance_closed else hook(actor.instance)), True
-    if f is None:
+    closed, actor.instance_closed = actor.instance_closed, True
+    if closed:
         return None
 
-    async def call() -> None:
+    async def call(f: Callable[[], Any]) -> None:
         value = f()
         if inspect.isawaitable(value):
             await asyncio.wait_for(value, GRACE)
 
     try:
+        f = hook(actor.instance)
+        if f is None:
+            return None
         if actor.loop is not None:
-            actor.loop.run(call(), GRACE)
+            actor.loop.run(call(f), GRACE)
         else:
             value = f()
             if inspect.isawaitable(value):
                 asyncio.run(asyncio.wait_for(value, GRACE))
     except BaseException as x:
-        text = "".join(traceback.format_exception(type(x), x, x.__traceback__))
-        print(f"mobula: the close of actor {actor.name} ({actor.id.hex()}) failed\n{text}", file=sys.stderr, flush=True)
-        return _value.failure(actor.name + ".close", actor.id.hex(), x, text, actor.closed_with)
+        name, id = actor.name + ".close", actor.id.hex()
+        try:
+            e = _value.failure(name, id, x, x.__traceback__, actor.closed_with)
+        except BaseException:
+            e = _value.undescribed(name, id)
+        print(f"mobula: the close of actor {actor.name} ({id}) failed\n{e.stack or e.msg}", file=sys.stderr, flush=True)
+        return e
     return None

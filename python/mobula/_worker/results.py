@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
 from typing import Any
 
 from .. import _functions, _ids, _value
@@ -62,7 +61,19 @@ def results(call: Call, value: Any, n: int) -> bytes:
 
 
 def failure(call: Call, x: BaseException) -> m.Error:
-    """The error that is reported for a task that raised x."""
+    """The error that is reported for a task that raised x. It raises nothing, whatever the code of x's class does."""
+    try:
+        return _failure(call, x)
+    except BaseException:
+        return _value.undescribed(_name(call), call.work.id.hex())
+
+
+def _name(call: Call) -> str:
+    func = call.work.options.func
+    return func.split(":")[1] if ":" in func else func
+
+
+def _failure(call: Call, x: BaseException) -> m.Error:
     work = call.work
     held: list[Any] = []
     call.final = work.options.retry_only != "" and _final(call, x)
@@ -72,10 +83,7 @@ def failure(call: Call, x: BaseException) -> m.Error:
         e = codec.to_wire(x)
         held += _value.refs_of(x)
     else:
-        func = work.options.func
-        name = func.split(":")[1] if ":" in func else func
-        lines = traceback.format_exception(type(x), x, traceback_of(x), chain=True)
-        e = _value.failure(name, work.id.hex(), x, "".join(lines), held)
+        e = _value.failure(_name(call), work.id.hex(), x, traceback_of(x), held)
     if held:
         call.held = [*call.held, *held]
     e.task = work.id.hex()
@@ -86,5 +94,5 @@ def _final(call: Call, x: BaseException) -> bool:
     """Whether an exception is of none of the types in retry_exceptions."""
     try:
         return not isinstance(x, _functions.load(call.client, call.work.options.retry_only))
-    except Exception:  # the types cannot be loaded here: report the task's own error, without a retry
+    except BaseException:  # the types cannot be loaded here, or a check of theirs raises: report the task's own error, without a retry
         return True

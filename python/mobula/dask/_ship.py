@@ -6,7 +6,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 
 import dask
 
-from .. import _functions, _runtime
+from .. import _exception_parts, _functions, _runtime
 from .._api import put
 from .._api.objects import get_all
 from .._graphs import Builder, Graph, Note, check_saturation
@@ -229,7 +229,7 @@ def unwrapped(s: Shipped, x: MobulaError) -> BaseException:
     for _ in range(_DEEP):
         inner = at.cause if isinstance(at, TaskError) else None
         if inner is not None and not isinstance(inner, MobulaError):
-            inner.__cause__ = x
+            _exception_parts.stems(inner, x)
             return inner
         if isinstance(inner, MobulaError):
             at = inner

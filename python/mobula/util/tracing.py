@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Any, Callable, Mapping, Optional, TypeVar
 
 from .. import _logging, _runtime, _trace
-from .._recording import Recording, failure
+from .._recording import Recording
+from .._said import named
 from .._sampling import SpanContext
 from ..exceptions import InvalidError
 
@@ -71,7 +72,7 @@ class span:
         _trace.opentelemetry.leave(self._otel)
         _trace.user_span.reset(self._token)
         if x is not None:
-            r.error = failure(x)
+            r.error = named(x)
         r.end()
 
     def __call__(self, f: _F) -> _F:

@@ -1,0 +1,191 @@
+"""Whatever a task raises is what its caller gets, or an error that says why not; no call is left without an end, and no worker dies of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from typing import Any, Callable
+
+import cloudpickle
+import pytest
+from cluster import cluster, node  # noqa: F401
+from waiting import PATIENCE
+
+import mobula
+from mobula.exceptions import PythonError, TaskError
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class NoText(Exception):
+    def __str__(self) -> str:
+        return None  # type: ignore[return-value]
+
+
+class RaisesForText(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class ExitsForText(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class Endless(Exception):
+    def __str__(self) -> str:
+        return str(self)
+
+
+class Formatted(Exception):
+    def __str__(self) -> str:
+        class Text(str):
+            def __format__(self, spec: str) -> str:
+                raise RuntimeError("no format")
+
+        return Text("fine")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen(Exception):
+    code: int
+
+
+class NoNewFields(Exception):
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(name)
+
+
+class ExitsForPickle(Exception):
+    def __reduce__(self) -> Any:
+        raise SystemExit(4)
+
+
+class NoArgs(Exception):
+    @property
+    def args(self) -> Any:  # type: ignore[override]
+        raise ValueError("no args")
+
+
+class NoNotes(Exception):
+    @property
+    def __notes__(self) -> Any:
+        raise SystemExit(5)
+
+
+class NoAttributes(Exception):
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(f"no {name}")
+
+
+def nameless() -> Exception:
+    class Meta(type):
+        def __getattribute__(cls, name: str) -> Any:
+            if name in ("__name__", "__qualname__", "__module__"):
+                raise RuntimeError("no name")
+            return type.__getattribute__(cls, name)
+
+    class Nameless(Exception, metaclass=Meta):
+        pass
+
+    return Nameless()
+
+
+def group() -> Exception:
+    return ExceptionGroup("group", [NoText(), RaisesForText()])
+
+
+def caused() -> Exception:
+    x = ValueError("x")
+    x.__cause__ = RaisesForText()
+    return x
+
+
+def surrogate() -> Exception:
+    return ValueError("\udc80")
+
+
+def frozen() -> Exception:
+    return Frozen(3)
+
+
+ODD: list[tuple[Callable[[], Exception], type[BaseException]]] = [
+    (NoText, NoText), (RaisesForText, RaisesForText), (ExitsForText, ExitsForText), (Endless, Endless), (Formatted, Formatted), (frozen, Frozen),
+    (NoNewFields, NoNewFields), (ExitsForPickle, ExitsForPickle), (NoArgs, NoArgs), (NoNotes, NoNotes), (NoAttributes, PythonError),
+    (nameless, PythonError), (group, ExceptionGroup), (caused, ValueError), (surrogate, ValueError)]
+each = pytest.mark.parametrize(("make", "expected"), ODD, ids=[make.__name__ for make, _ in ODD])
+
+
+@mobula.remote(max_retries=0)
+def task(make: Callable[[], Exception]) -> None:
+    raise make()
+
+
+@mobula.remote
+class Sync:
+    def fails(self, make: Callable[[], Exception]) -> None:
+        raise make()
+
+    def pid(self) -> int:
+        return os.getpid()
+
+
+@mobula.remote
+class Async:
+    async def fails(self, make: Callable[[], Exception]) -> None:
+        raise make()
+
+    async def pid(self) -> int:
+        return os.getpid()
+
+
+def cause_of(ref: Any) -> BaseException:
+    with pytest.raises(TaskError) as e:
+        mobula.get(ref, timeout=PATIENCE)
+    assert e.value.cause is not None
+    return e.value.cause
+
+
+@each
+def test_a_task_ends_with_what_it_raises(node: Any, make: Callable[[], Exception], expected: type[BaseException]) -> None:
+    assert type(cause_of(task.remote(make))) is expected
+
+
+@pytest.mark.parametrize("kind", ["sync", "threads", "async"])
+@each
+def test_a_call_ends_with_what_it_raises_and_the_actor_lives_on(node: Any, kind: str, make: Callable[[], Exception],
+                                                                expected: type[BaseException]) -> None:
+    a = Async.remote() if kind == "async" else Sync.options(max_concurrency=3 if kind == "threads" else 1).remote()
+    before = mobula.get(a.pid.remote(), timeout=PATIENCE)
+    assert type(cause_of(a.fails.remote(make))) is expected
+    assert mobula.get(a.pid.remote(), timeout=PATIENCE) == before
+
+
+@each
+def test_a_future_ends_with_what_its_call_raises(node: Any, make: Callable[[], Exception], expected: type[BaseException]) -> None:
+    def fails() -> None:
+        raise make()
+
+    with mobula.Executor(1) as pool:
+        assert type(pool.submit(fails).exception(PATIENCE)) is expected
+
+
+def test_a_frozen_exception_comes_out_of_dask_and_joblib(node: Any) -> None:
+    import joblib
+
+    import mobula.dask
+    from mobula.util.joblib import register_mobula
+
+    def fails() -> None:
+        raise Frozen(3)
+
+    with pytest.raises(Frozen) as e:
+        mobula.dask.get({"x": (fails,)}, "x")  # Dask's own compute sets a field of any exception
+    assert e.value.code == 3
+    register_mobula()
+    with joblib.parallel_config("mobula"), pytest.raises(Frozen) as e:
+        joblib.Parallel()([joblib.delayed(fails)() for _ in range(2)])
+    assert e.value.code == 3
