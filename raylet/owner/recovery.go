@@ -148,6 +148,10 @@ func (rc *recovery) maybeResume() {
 			if i >= ended[ev.Node] {
 				rc.up.handle(ev)
 			}
+		case FromSched:
+			if g, ok := ev.Msg.(sched.Granted); !ok || i >= ended[g.Worker.Home()] { // else its worker is gone, and nobody says so again
+				rc.up.handle(ev)
+			}
 		default:
 			rc.up.handle(ev)
 		}
@@ -188,7 +192,7 @@ func (rc *recovery) adoptAll(ev FromClient) {
 }
 
 // ended gives the index in held at which each node's life ended. NodeGone is stepped before the rest of held: copies that the node's store
-// had named before are gone.
+// had named before are gone, and so are workers of which leases were granted.
 func (p *resyncWait) ended() map[ids.Home]int {
 	at := make(map[ids.Home]int)
 	for i, ev := range p.held {
