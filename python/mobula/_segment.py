@@ -13,6 +13,7 @@ import mmap
 import os
 import pickle
 import threading
+import time
 import weakref
 from typing import Any, Optional
 
@@ -22,6 +23,10 @@ from .exceptions import ProtocolError, SegmentUnavailableError
 PAGE = mmap.PAGESIZE
 _COLD_FROM = 8 << 20  # smaller extents are granted with memory behind them
 _APART = 1 << 20  # bytes between the pages that are looked at: memory is brought in pieces of this size or larger
+
+_PIECE = 64 << 20  # bytes to write at a time
+_LONGEST_PIECE = 10.0  # seconds that the write of a piece may take
+_POLL = 0.001  # seconds between two looks whether writes have ended
 
 _HUGE = 2 << 20  # bytes of a huge page
 _MADV_HUGEPAGE, _MADV_POPULATE_WRITE = 14, 23
@@ -104,6 +109,8 @@ class Segment:
         self._lock = threading.Lock()
         self._areas: dict[int, _Area] = {}  # 0 is the segment
         self._writable: weakref.WeakSet[WritableExtent] = weakref.WeakSet()
+        self._writing: list[int] = []  # threads that write
+        self._given_back = False  # what was granted to this process is the node's again
         self.add(0, fd, size)
 
     def add(self, file: int, fd: int, size: int) -> None:
@@ -142,6 +149,15 @@ class Segment:
 
     def write(self, e: Extent, parts: list[tuple[int, Any]]) -> None:
         """Writes buffers at offsets of an extent that was granted to this process."""
+        me = threading.get_ident()
+        self._writing.append(me)  # before the look at _given_back: give_back sets that first
+        try:
+            self._write(e, parts)
+        finally:
+            self._writing.remove(me)
+
+    def _write(self, e: Extent, parts: list[tuple[int, Any]]) -> None:
+        self._check()
         a = self._find(e)
         if e.size >= _COLD_FROM and not self._resident(a, e):
             # No memory is behind the extent yet. pwrite allocates it faster than page faults do, and if memory is short it
@@ -151,11 +167,12 @@ class Segment:
                 at = e.off + off
                 while view:
                     try:
-                        n = os.pwrite(a.fd, view[: 64 << 20], at)
+                        n = os.pwrite(a.fd, view[:_PIECE], at)
                     except OSError as x:
                         raise SegmentUnavailableError(f"write {len(view)} bytes: {x}") from None
                     at += n
                     view = view[n:]
+                    self._check()  # other threads run during the write of a piece
             return
         with memoryview(a.write) as whole:
             for off, part in parts:
@@ -163,6 +180,10 @@ class Segment:
                 view = memoryview(part)
                 if view.nbytes:
                     whole[at:at + view.nbytes] = view.cast("B")
+
+    def _check(self) -> None:
+        if self._given_back:
+            raise SegmentUnavailableError("the extent is the node's again")
 
     def map_writable(self, e: Extent) -> WritableExtent:
         """Maps an extent that was granted to this process by itself, to be written in place."""
@@ -191,8 +212,13 @@ class Segment:
             if mapping.extent == e:
                 mapping.detach()
 
-    def detach_unsealed(self) -> None:
-        """Copies the extents that are being written in place: their memory belongs to the node again."""
+    def give_back(self) -> None:
+        """Has nothing written any more to extents that are not sealed, as their memory will be the node's again: ends the writes under way at
+        their next piece, and waits for that; copies the extents that are being written in place."""
+        self._given_back = True
+        me, until = threading.get_ident(), time.monotonic() + _LONGEST_PIECE
+        while any(t != me for t in list(self._writing)) and time.monotonic() < until:  # this thread's own write goes on after a signal's handler
+            time.sleep(_POLL)
         for mapping in list(self._writable):
             if mapping.open:
                 mapping.detach()

@@ -17,7 +17,7 @@ from mininode import MiniNode
 from waiting import PATIENCE, until
 
 import mobula
-from mobula import _api, _ids, _refs, _runtime, _value
+from mobula import _api, _ids, _refs, _runtime, _segment, _value
 from mobula import exceptions as x
 from mobula._client import objects
 from mobula._wire import messages as m
@@ -64,6 +64,41 @@ def test_a_put_under_which_the_client_is_closed(mini: MiniNode, monkeypatch: pyt
     t.start()
     t.join()
     assert raised == [SystemExit if exiting else x.ShutdownError]
+
+
+def test_a_write_of_a_put_ends_before_the_goodbye(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After that the node may give the memory to others: the piece that is being written ends first, and no other begins."""
+    c, begun, go, happened = _runtime.client(), threading.Event(), threading.Event(), []
+    say, write = c._say, os.pwrite
+    monkeypatch.setattr(_segment, "_PIECE", 1 << 20)
+    monkeypatch.setattr(c, "_say", lambda *args: (happened.append("goodbye"), say(*args)))
+
+    def pwrite(*args: Any) -> int:
+        begun.set()
+        assert go.wait(PATIENCE)
+        happened.append("piece")
+        return write(*args)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    why: list[BaseException] = []
+
+    def puts() -> None:
+        try:
+            mobula.put(bytes(9 << 20))
+        except BaseException as raised:
+            why.append(raised)
+
+    putting, closing = threading.Thread(target=puts), threading.Thread(target=c.close)
+    putting.start()
+    assert begun.wait(PATIENCE)
+    closing.start()
+    segment = c.segment
+    assert segment is not None
+    until(lambda: segment._given_back)
+    go.set()
+    closing.join()
+    putting.join()
+    assert happened == ["piece", "goodbye"] and isinstance(why[0], x.ShutdownError)
 
 
 def test_an_array_that_is_made_while_the_client_closes_is_no_part_of_the_store(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:

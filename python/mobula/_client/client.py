@@ -42,6 +42,7 @@ log = logging.getLogger("mobula")
 FLUSH_EVERY = 0.001
 REQUEST_TIMEOUT = 30.0
 _SOON = 0.001  # seconds that a task may wait before its CPU is given back
+_CLOSED = "the client was closed"
 _COLLECT_EVERY = 1.0  # least seconds between two collections, whose cost grows with the heap
 
 _K = m.KIND_OF
@@ -383,11 +384,12 @@ class Client:
             raise self.over()
 
     def over(self) -> BaseException:
-        """The exception for a call on a dead connection. While the interpreter shuts down a daemon thread gets SystemExit, so that it ends
-        without a traceback."""
-        assert self.dead is not None
+        """The exception for a call on a connection that is dead, or is being closed. While the interpreter shuts down a daemon thread gets
+        SystemExit, so that it ends without a traceback."""
         t = threading.current_thread()
-        return SystemExit() if self.exiting and t.daemon and not self.reader.keeps(t) else self.dead.again()
+        if self.exiting and t.daemon and not self.reader.keeps(t):
+            return SystemExit()
+        return self.dead.again() if self.dead is not None else ShutdownError(_CLOSED)
 
     def forked(self) -> None:
         """In a forked child: the connection and the references stay with the parent."""
@@ -407,16 +409,16 @@ class Client:
         self.closing = True
         if conn is not None and self.reconnect:
             for s in self.segments:
-                s.detach_unsealed()
+                s.give_back()
             self._say(conn, m.Bye())
-        self.die(ShutdownError("the client was closed"))
+        self.die(ShutdownError(_CLOSED))
         self.reader.arm()
         if conn is not None and self.reconnect and self.objects.viewed() and self.reader.leave():
             self.conn = None
             linger(self, conn)
             return
         if conn is not None:
-            conn.fail(ShutdownError("the client was closed"))  # wakes the thread that reads
+            conn.fail(ShutdownError(_CLOSED))  # wakes the thread that reads
         self.reader.close(conn)
         self.conn = None
         if self.objects.viewed():

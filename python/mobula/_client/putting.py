@@ -83,7 +83,7 @@ class Putter:
             return done
         except BaseException as x:
             self.give_back(id, attempt)
-            if isinstance(x, Exception) and c.dead is not None:  # another thread has closed the client, and the segment with it
+            if isinstance(x, Exception) and (c.closing or c.dead is not None):  # another thread closes the client, and the segment with it
                 raise c.over() from None
             raise
 
