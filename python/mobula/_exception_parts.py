@@ -62,6 +62,31 @@ def stems(x: BaseException, cause: BaseException) -> None:
     BaseException.__setattr__(x, "__cause__", cause)
 
 
+def settable(x: X) -> X:
+    """An exception as libraries can raise it that set its __traceback__: x itself, or, where its class lets nobody set fields, one like it of a
+    class that derives from x's."""
+    cls, fields_of = type(x), fields
+    try:
+        x.__traceback__ = x.__traceback__
+        return x
+    except BaseException:
+        pass
+
+    class Settable(cls):  # type: ignore[misc, valid-type]
+        __setattr__ = BaseException.__setattr__
+
+        def __reduce__(self) -> Any:
+            return remade, (cls, self.args, fields_of(self))
+
+    Settable.__name__, Settable.__qualname__, Settable.__module__ = cls.__name__, cls.__qualname__, cls.__module__
+    try:
+        y: X = made(Settable, cls, x.args, fields(x))
+    except BaseException:  # of code of the class
+        return x
+    y.__cause__, y.__traceback__, y.__suppress_context__ = x.__cause__, x.__traceback__, x.__suppress_context__
+    return y
+
+
 class _Portable:
     """Pickles an exception as its parts."""
 
@@ -85,4 +110,4 @@ def _builtin(cls: type[BaseException]) -> type[BaseException]:
     return next(c for c in cls.__mro__ if c.__module__ == "builtins")
 
 
-__all__ = ["fields", "made", "portable", "remade", "stems"]
+__all__ = ["fields", "made", "portable", "remade", "settable", "stems"]

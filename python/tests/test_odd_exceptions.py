@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pickle
 import sys
 from typing import Any, Callable
 
@@ -13,6 +14,7 @@ from cluster import cluster, node  # noqa: F401
 from waiting import PATIENCE
 
 import mobula
+from mobula._exception_parts import settable, stems
 from mobula.exceptions import PythonError, TaskError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -174,6 +176,7 @@ def test_a_future_ends_with_what_its_call_raises(node: Any, make: Callable[[], E
 
 
 def test_a_frozen_exception_comes_out_of_dask_and_joblib(node: Any) -> None:
+    import dask
     import joblib
 
     import mobula.dask
@@ -183,9 +186,20 @@ def test_a_frozen_exception_comes_out_of_dask_and_joblib(node: Any) -> None:
         raise Frozen(3)
 
     with pytest.raises(Frozen) as e:
-        mobula.dask.get({"x": (fails,)}, "x")  # Dask's own compute sets a field of any exception
+        dask.delayed(fails)().compute(scheduler=mobula.dask.get)
     assert e.value.code == 3
     register_mobula()
     with joblib.parallel_config("mobula"), pytest.raises(Frozen) as e:
         joblib.Parallel()([joblib.delayed(fails)() for _ in range(2)])
     assert e.value.code == 3
+
+
+def test_an_exception_that_libraries_may_set_fields_of() -> None:
+    plain, x = ValueError("x"), Frozen(3)
+    assert settable(plain) is plain
+    x_cause = KeyError("k")
+    stems(x, x_cause)
+    y = settable(x)
+    y.__traceback__ = None
+    assert isinstance(y, Frozen) and y.code == 3 and str(y) == str(x) and y.__cause__ is x_cause
+    assert type(pickle.loads(cloudpickle.dumps(y))) is Frozen

@@ -305,7 +305,13 @@ class Many(ExceptionGroup):  # type: ignore[type-arg]
 
 
 def through(x: BaseException) -> Any:
-    return v.task_failure(v.failure("f", "00", x, "Traceback: here", []))
+    def here() -> None:
+        raise x
+
+    try:
+        here()
+    except BaseException as raised:
+        return v.task_failure(v.failure("f", "00", raised, raised.__traceback__, []))
 
 
 @pytest.mark.parametrize("x", [Odd(1, 2), Keyed(a=1), Garbled("x"), Gone("/nowhere", why="moved"), Coded("teapot"), Frozen(1, b=2)])

@@ -230,7 +230,7 @@ def unwrapped(s: Shipped, x: MobulaError) -> BaseException:
         inner = at.cause if isinstance(at, TaskError) else None
         if inner is not None and not isinstance(inner, MobulaError):
             _exception_parts.stems(inner, x)
-            return inner
+            return _exception_parts.settable(inner)  # Dask sets a field of it
         if isinstance(inner, MobulaError):
             at = inner
         elif at.causes and (not at.task or at.causes[0].task):

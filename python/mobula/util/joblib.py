@@ -20,6 +20,7 @@ from typing import Any, Callable, Optional
 from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend, register_parallel_backend
 
 from .._api import cluster_resources
+from .._exception_parts import settable
 from .._executor import Executor
 
 # Arguments that Parallel passes to every backend, and that this one ignores.
@@ -67,7 +68,13 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
 
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
         """The results of a finished batch."""
-        return out.result()
+        try:
+            return out.result()
+        except BaseException as x:
+            y = settable(x)  # joblib sets a field of it
+            if y is x:
+                raise
+            raise y from x.__cause__
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """Kills running batches. ensure_ready: makes a new executor, so that batches can be submitted again."""
