@@ -302,13 +302,14 @@ class ObjectRefGenerator(Generic[T_co]):
         if isinstance(x, Handle):
             self._next += 1
             return ObjectRef(self._client, x)
+        why = answer_error(x) if x is not None else None  # first: the owner keeps what the error refers to until the end
         self._end()
         try:
-            if x is not None:
-                raise x
+            if why is not None:
+                raise why
             return None
         finally:
-            del x  # its traceback has this frame: a cycle
+            del why  # its traceback has this frame: a cycle
 
     def _end(self) -> None:
         """Reads no further, and tells the owner, which keeps the stream until then."""

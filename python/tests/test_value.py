@@ -20,7 +20,7 @@ import pytest
 from mobula import _value as v
 from mobula._value import arrays, cbor, meta
 from mobula._wire.codec import to_wire
-from mobula.exceptions import MobulaError, NotDecodableError, NotEncodableError, TaskError
+from mobula.exceptions import MobulaError, NotDecodableError, NotEncodableError, StoreFullError, TaskError
 
 INLINE = 100 << 10
 
@@ -304,6 +304,10 @@ class Many(ExceptionGroup):  # type: ignore[type-arg]
         pass
 
 
+def no_room(raw: bytes) -> Any:
+    raise StoreFullError(f"{len(raw)} bytes")
+
+
 def through(x: BaseException) -> Any:
     def here() -> None:
         raise x
@@ -311,7 +315,7 @@ def through(x: BaseException) -> Any:
     try:
         here()
     except BaseException as raised:
-        return v.task_failure(v.failure("f", "00", raised, raised.__traceback__, []))
+        return v.task_failure(v.failure("f", "00", raised, raised.__traceback__, no_room, []))
 
 
 @pytest.mark.parametrize("x", [Odd(1, 2), Keyed(a=1), Garbled("x"), Gone("/nowhere", why="moved"), Coded("teapot"), Frozen(1, b=2)])

@@ -9,14 +9,15 @@ from .. import _ids
 from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Answer
-from .handle import Handle, answer_error
+from .handle import Handle
 from .interfaces import Keeper, Waits
 from .objects import Objects
 from .waiter import Waiter
 
 
 class Wanted(Waiter):
-    """A request for one item. Its slot gets the item's handle, None at the end of the stream, or the error that ended it.
+    """A request for one item. Its slot gets the item's handle, None at the end of the stream, or the
+    answer with the error that ended it: whoever takes it makes the exception, which may have to be fetched.
 
     A caller that gives up waiting can keep it and wait again: an item that comes meanwhile is in the slot. When it is deleted, its
     share of the handle is released.
@@ -97,10 +98,10 @@ class Streams:
             w.done()
 
     def _slot(self, item: m.StreamItem, shares: int) -> Any:
-        """What the slots get: the item's handle with one reference for each, None at the end, or the error."""
+        """What the slots get: the item's handle with one reference for each, None at the end, or the answer with the error."""
         r = item.result or m.Result()
         if r.kind == m.ERROR:
-            return answer_error(Answer(m.ERROR, err=r.err))
+            return Answer(m.ERROR, err=r.err)
         if r.kind == m.NONE:
             return None
         objects, v = self._objects, r.value or m.Value()

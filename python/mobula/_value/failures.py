@@ -7,7 +7,7 @@ import io
 import pickle
 import traceback
 from types import TracebackType
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import cloudpickle
 
@@ -18,27 +18,35 @@ from .._wire.messages import Error
 from ..exceptions import MobulaError, PythonError, TaskError, task_error
 from .pickled import class_name, dumps, local
 
+Put = Callable[[bytes], Any]  # puts bytes as an object and returns its reference
 
-def encode_exception(x: BaseException) -> tuple[bytes, list[Any]]:
-    """Pickles a task's exception as ASCII text. Returns it, empty if no way of pickling works, and the references in the exception."""
+
+def encode_exception(x: BaseException, put: Put) -> tuple[bytes, list[Any]]:
+    """Pickles a task's exception as ASCII text. Returns it, empty if no way of pickling works, and the references in the exception. The pickle
+    of a large one is put as an object, and the text refers to that; if that fails, it is a pickle of less."""
     before = local.refs
     try:
         for way in _WAYS:
             held = local.refs = []
             try:
                 raw = way(x)
-                if len(raw) < _MAX_EXCEPTION:
-                    back = pickle.loads(raw)  # many exception classes can be pickled, but not unpickled, or not to the same text
-                    if way is not _ordinary or said(back) == said(x):
-                        return base64.b85encode(raw), held
-            except BaseException:  # the class's own code may raise anything
+                if len(raw) >= _MAX_EXCEPTION and way not in _WHOLE:
+                    continue
+                back = pickle.loads(raw)  # many exception classes can be pickled, but not unpickled, or not to the same text
+                if way is _ordinary and said(back) != said(x):
+                    continue
+                del back
+                if len(raw) >= _MAX_EXCEPTION:
+                    raw = dumps(_Elsewhere(put(raw)), None, held)
+                return base64.b85encode(raw), held
+            except BaseException:  # the class's own code may raise anything, and there may be no room
                 continue
     finally:
         local.refs = before
     return b"", []
 
 
-_MAX_EXCEPTION = 40_000  # bytes
+_MAX_EXCEPTION = 40_000  # bytes of a pickle that goes in the error itself
 
 
 def _ordinary(x: BaseException) -> bytes:
@@ -61,6 +69,22 @@ def _text(x: BaseException) -> bytes:
 
 
 _WAYS = (_ordinary, _by_parts, _bare, _text)
+_WHOLE = (_ordinary, _by_parts)
+
+
+class _Elsewhere:
+    """Pickles as what the pickle in an object is of."""
+
+    def __init__(self, ref: Any) -> None:
+        self._ref = ref
+
+    def __reduce__(self) -> Any:
+        return fetched, (self._ref,)
+
+
+def fetched(ref: Any) -> Any:
+    """Unpickles what an object has; pickles of large exceptions name this function."""
+    return pickle.loads(ref.result())
 
 
 class _Bare:
@@ -108,9 +132,9 @@ def _light(x: BaseException) -> dict[str, Any]:
     return out
 
 
-def failure(name: str, task: str, x: BaseException, tb: Optional[TracebackType], held: list[Any]) -> Error:
-    """The error that is reported for a task whose function raised x, with the traceback from tb on. The references in x are appended to held:
-    the caller keeps them until the report is queued, since the owner does not know of them before.
+def failure(name: str, task: str, x: BaseException, tb: Optional[TracebackType], put: Put, held: list[Any]) -> Error:
+    """The error that is reported for a task whose function raised x, with the traceback from tb on. The references in x, and to its pickle if
+    that is put, are appended to held: the caller keeps them until the report is queued, since the owner does not know of them before.
 
     The error's cause has the names of the exception's classes, for programs in other languages, and in its field stack the pickled exception.
     """
@@ -122,7 +146,7 @@ def failure(name: str, task: str, x: BaseException, tb: Optional[TracebackType],
         lines = "...\n" + raw[-_MAX_TRACEBACK:].decode("utf-8", "ignore")
     e.stack = lines
     raised = Error(code=PythonError.code, name=",".join(_classes(type(x)))[:900], msg=text[:8000])
-    text_of, refs = encode_exception(x)
+    text_of, refs = encode_exception(x, put)
     raised.stack, raised.refs = text_of.decode(), [ref._h.id for ref in refs]
     held += refs
     if isinstance(x, MobulaError):

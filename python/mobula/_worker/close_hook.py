@@ -9,6 +9,7 @@ import sys
 from typing import Any, Callable, Optional
 
 from .. import _value
+from .._api import put
 from .._wire import messages as m
 from .actor import Actor
 
@@ -53,7 +54,7 @@ def close(actor: Actor) -> Optional[m.Error]:
     except BaseException as x:
         name, id = actor.name + ".close", actor.id.hex()
         try:
-            e = _value.failure(name, id, x, x.__traceback__, actor.closed_with)
+            e = _value.failure(name, id, x, x.__traceback__, put, actor.closed_with)
         except BaseException:
             e = _value.undescribed(name, id)
         print(f"mobula: the close of actor {actor.name} ({id}) failed\n{e.stack or e.msg}", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from .. import _functions, _ids, _value
+from .._api import put
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import MobulaError, NotEncodableError, ReturnMismatchError
@@ -83,7 +84,7 @@ def _failure(call: Call, x: BaseException) -> m.Error:
         e = codec.to_wire(x)
         held += _value.refs_of(x)
     else:
-        e = _value.failure(_name(call), work.id.hex(), x, traceback_of(x), held)
+        e = _value.failure(_name(call), work.id.hex(), x, traceback_of(x), put, held)
     if held:
         call.held = [*call.held, *held]
     e.task = work.id.hex()
