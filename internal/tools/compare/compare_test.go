@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mobula/internal/testkit"
 )
 
 func TestTheChanceOfAnOrder(t *testing.T) {
@@ -91,6 +93,24 @@ func TestARoundRunsBothSides(t *testing.T) {
 	}
 	if strings.Count(out.String(), "slower\n") != 3 {
 		t.Error(out.String())
+	}
+}
+
+// What the program has started, and what holds its output, ends with it.
+func TestARunThatDoesNotEndFailsItsRow(t *testing.T) {
+	usual := longest
+	longest = 100 * time.Millisecond
+	t.Cleanup(func() { longest = usual })
+	dir := t.TempDir()
+	program := filepath.Join(dir, "mobench")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nsleep 1000; echo"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := &row{name: "task-async process"}
+	begin := time.Now()
+	round(t.Context(), []*row{r}, side{name: "new", dir: dir, mobench: program}, side{name: "base", dir: dir, mobench: program}, 0)
+	if r.failed != "new: it had not ended after 100ms" || time.Since(begin) > testkit.Patience() {
+		t.Errorf("%q, after %v", r.failed, time.Since(begin))
 	}
 }
 

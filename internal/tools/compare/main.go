@@ -106,7 +106,7 @@ func round(ctx context.Context, rows []*row, tree, old side, n int) {
 			sides = []side{old, tree}
 		}
 		for _, s := range sides {
-			f, err := s.run(ctx, r)
+			f, err := s.bounded(ctx, r)
 			if err != nil {
 				if ctx.Err() == nil {
 					r.failed = s.name + ": " + err.Error()

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // row is a figure that is compared. Its values are costs: a rate is turned over, so that more is slower.
@@ -63,6 +65,20 @@ type figure struct {
 	rate  bool
 }
 
+// longest is what one run of a row may take, which is a second or less as a rule: a change that makes a row a hundred times slower is to be told in time.
+var longest = time.Minute
+
+// bounded runs a row once on one side; a run that takes too long fails.
+func (s side) bounded(ctx context.Context, r *row) (figure, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("it had not ended after %v", longest))
+	defer cancel()
+	f, err := s.run(ctx, r)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return f, err
+}
+
 // run runs a row once on one side.
 func (s side) run(ctx context.Context, r *row) (figure, error) {
 	name, mode, _ := strings.Cut(r.name, " ")
@@ -110,6 +126,9 @@ func (s side) output(ctx context.Context, program string, args ...string) ([]byt
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(s.dir, "benchmarks"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with what it has started
+	cmd.WaitDelay = 10 * time.Second
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
