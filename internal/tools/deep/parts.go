@@ -27,7 +27,7 @@ var parts = []part{
 	{"race-cores", "Go's race detector, with invariants: cores and what they stand on",
 		[]string{race + "./actors/... ./chaos/... ./gcs/... ./graph/... ./objectstore/... ./raylet/... ./telemetry/... ./wire/... ./worker/..."}},
 	{"race-nodes", "the same: what joins them to a node, and messages between nodes",
-		[]string{race + ". ./arrowipc/... ./cmd/... ./internal/... ./mobulatest/... ./remote/... ./samples/..."}},
+		[]string{"make python", race + ". ./arrowipc/... ./cmd/... ./internal/... ./mobulatest/... ./remote/... ./samples/..."}},
 	{"race-ends", "the same: the whole, with processes", []string{"make python", race + "-p 1 ./e2e/api ./e2e/disk ./e2e/languages"}},
 	{"race-faults", "the same: under kills and restarts", []string{race + "-p 1 ./e2e/cluster ./e2e/faults ./e2e/restarts"}},
 	{"fuzz", "each fuzz target for 75 seconds: 22 of them, two at once, and their builds within the limit", []string{"make fuzz FUZZTIME=75s"}},

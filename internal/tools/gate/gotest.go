@@ -24,8 +24,8 @@ type goTests struct {
 	dir      string // where go runs; "" for here
 	packages []string
 	flags    []string
-	environ  []string // beside that of this process
-	out      io.Writer
+	environ  []string  // beside that of this process
+	out      io.Writer // for several writers at once, as a file is
 }
 
 func (s goTests) all(ctx context.Context) result {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func TestPlantedGoFaults(t *testing.T) {
 			dir := t.TempDir()
 			write(t, dir, "go.mod", "module planted\n\ngo 1.25\n")
 			write(t, dir, "a/a_test.go", planted+c.code+"\n")
-			var out bytes.Buffer
+			var out terminal
 			s := goTests{dir: dir, packages: []string{"./..."}, out: &out}
 			judged(t, s, &out, c.says)
 		})
@@ -100,15 +101,33 @@ def test_good():
 			write(t, root, "py/pytest.ini", "[pytest]\ntestpaths = tests\n")
 			write(t, root, "py/tests/test_a.py", second+c.code+"\n")
 			write(t, root, "py/tests/test_b.py", "def test_other():\n    pass\n")
-			var out bytes.Buffer
+			var out terminal
 			s := pyTests{root: root, dir: "py", python: python, flags: []string{"-n", "2", "--dist", "loadfile"}, cache: filepath.Join(root, "cache"), out: &out}
 			judged(t, s, &out, c.says)
 		})
 	}
 }
 
+// terminal plays one: what a program prints beside its events comes while those are read.
+type terminal struct {
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+func (t *terminal) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.said.Write(b)
+}
+
+func (t *terminal) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.said.String()
+}
+
 // judged runs a suite, and wants a line in the report that says this: nothing of FLAKY and FAILED for "".
-func judged(t *testing.T, s suite, out *bytes.Buffer, says string) {
+func judged(t *testing.T, s suite, out *terminal, says string) {
 	t.Helper()
 	j := &judge{tries: triesOfTest, now: time.Now, keep: keeper(t.TempDir())}
 	ok := j.run(t.Context(), s)
