@@ -199,15 +199,15 @@ func (cr *creates) seal(e SealObject) {
 	cr.space.grantBytes -= g.footprint()
 	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, job: g.job, resident: true, block: g.block, file: g.file, path: g.path}
 	if g.file == 0 {
-		if tail := max(alloc.Page, (e.Size+alloc.Page-1)&^(alloc.Page-1)); g.cold && tail < g.block.Size {
-			cr.space.punchUnwritten(alloc.Block{Off: g.block.Off + tail, Size: g.block.Size - tail, Owner: g.block.Owner})
+		if written := (e.Size + alloc.Page - 1) &^ (alloc.Page - 1); g.cold && written < g.block.Size {
+			cr.space.punchUnwritten(alloc.Block{Off: g.block.Off + written, Size: g.block.Size - written, Owner: g.block.Owner})
 		}
 		b, err := cr.space.alloc.Shrink(g.block, e.Size)
 		if err != nil {
 			panic(err)
 		}
 		o.block = b
-		if g.cold {
+		if g.cold && e.Size > 0 {
 			cr.space.alloc.Back(alloc.Owned{Owner: b.Owner, Range: b.Range()})
 		}
 	} else {

@@ -149,7 +149,7 @@ type Located struct {
 }
 
 // Export pins an object for another node, which is to read its bytes, restoring it first if it is spilled. The answer is Exported, also
-// when it is asked again. The pin falls with ExportDone or NodeGone.
+// when it is asked again. The pin falls with ExportDone.
 type Export struct {
 	To      ids.Home
 	Token   uint64 // To's own number for it, never used again
@@ -157,13 +157,13 @@ type Export struct {
 	Attempt uint32
 }
 
-// ExportDone says that the other node has what it asked for, or wants it no more.
+// ExportDone says that nobody reads for the other node any more: it has what it asked for, wants it no more, or is gone.
 type ExportDone struct {
 	To    ids.Home
 	Token uint64
 }
 
-// NodeGone drops the pins of another node and its copies.
+// NodeGone drops the copies of another node.
 type NodeGone struct{ Node ids.Home }
 
 // To owners.

@@ -149,13 +149,8 @@ func (no *nodes) endExport(k exportKey, why *errs.Error) {
 	no.objects.relist(o)
 }
 
-// nodeGone drops the pins of a node, and its copies.
+// nodeGone drops a node's copies. Its pins fall when who reads for it says so: it may be in the middle of the bytes.
 func (no *nodes) nodeGone(node ids.Home) {
-	for _, x := range no.sortedExports() {
-		if x.To == node {
-			no.endExport(x.key(), nil)
-		}
-	}
 	for _, id := range sortedObjects(no.objects.objs) {
 		if o := no.objects.objs[id].o; o != nil && slices.Contains(o.elsewhere, node) {
 			no.setElsewhere(o, slices.DeleteFunc(slices.Clone(o.elsewhere), func(h ids.Home) bool { return h == node }))

@@ -199,7 +199,11 @@ func (rc *recovery) begin(e begin) {
 	}
 	byJob := make(map[ids.JobID][]SealedInfo)
 	for _, id := range sortedObjects(rc.objects.objs) {
-		byJob[id.Job()] = append(byJob[id.Job()], rc.objects.objs[id].info(id))
+		r := rc.objects.objs[id]
+		byJob[id.Job()] = append(byJob[id.Job()], r.info(id))
+		if o := r.o; o.resident && o.size == 0 && o.file == 0 && !o.block.Slab {
+			rc.space.punchUnwritten(o.block) // nothing was written to it: it may have been granted cold
+		}
 	}
 	left := rc.creates.left(func(*grant) bool { return true })
 	for _, job := range append(rc.copies.fileJobs(), sortedKeys(left)...) { // of the first, so that the files of jobs that are over go

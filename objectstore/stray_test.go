@@ -48,3 +48,26 @@ func TestMemoryThatAWriterBroughtGoesWithTheBlock(t *testing.T) {
 	w.relist(int64(cfg.Stall))
 	w.put(1, put(102), 12*mib) // checks that no page has memory twice
 }
+
+// Who seals nothing may have touched no page of what was granted cold: the next who gets the block gets memory for it. So it is in the store's
+// next life, which does not know how it was granted.
+func TestASealOfNothingHasBroughtNoMemory(t *testing.T) {
+	for _, crash := range []func(w *world){func(*world) {}, func(w *world) { w.crash(true) }, func(w *world) { w.crash(false) }} {
+		cfg := testConfig(16 * mib)
+		cfg.ColdFrom = 1
+		w := newWorld(t, cfg)
+		w.join(1)
+		r := w.create(1, put(1), 0, mib, ids.TaskID{})
+		w.relist(0)
+		m := w.created[r]
+		w.own(owner{id: m.ID, client: 1}, m.Extent)
+		w.seal(1, 0, m, 0)
+		w.cold = nil // what is written there next is no more told to bring memory
+		crash(w)
+		w.join(2)
+		w.step(ClientGone{1})
+		w.step(Free{IDs: []ids.ObjectID{put(1)}})
+		w.relist(0)
+		w.put(2, put(2), 16*mib) // checks that each page has memory
+	}
+}

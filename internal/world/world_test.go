@@ -114,6 +114,17 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 	}
 }
 
+// Seeds that have found a fault once.
+func TestPromisesHoldWhereTheyDidNot(t *testing.T) {
+	for _, seed := range []uint64{
+		17_958_940_801_000_104, // a store gave away memory that was being sent to a node that was gone
+	} {
+		if _, err := Run(Config{Seed: seed}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The same seed gives the same events, to the last one.
 func TestASeedGivesTheSameRunTwice(t *testing.T) {
 	eachSeed(t, 20, func(seed uint64) error {
