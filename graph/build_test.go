@@ -2,36 +2,42 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
 // builder makes small graphs by hand.
 type builder struct {
-	named  []Named
+	tasks  []Task
+	needs  [][]string
 	wanted []string
 }
 
 func (b *builder) add(key string, needs ...string) *Task {
-	b.named = append(b.named, Named{Task: Task{Key: key}, Needs: needs})
-	return &b.named[len(b.named)-1].Task
+	b.tasks, b.needs = append(b.tasks, Task{Key: key}), append(b.needs, needs)
+	return &b.tasks[len(b.tasks)-1]
 }
 
 func (b *builder) want(keys ...string) { b.wanted = append(b.wanted, keys...) }
 
-func (b *builder) graph(t testing.TB) *Graph {
-	t.Helper()
-	tasks, err := Resolve(b.named)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wanted []int32
-	for _, k := range b.wanted {
-		for i := range tasks {
-			if tasks[i].Key == k {
-				wanted = append(wanted, int32(i))
+func (b *builder) indices(keys []string) (out []int32) {
+	for _, k := range keys {
+		for i := range b.tasks {
+			if b.tasks[i].Key == k {
+				out = append(out, int32(i))
 			}
 		}
 	}
+	return out
+}
+
+func (b *builder) graph(t testing.TB) *Graph {
+	t.Helper()
+	tasks := slices.Clone(b.tasks)
+	for i := range tasks {
+		tasks[i].Deps = b.indices(b.needs[i])
+	}
+	wanted := b.indices(b.wanted)
 	g, err := New(tasks, depthFirst(tasks), wanted)
 	if err != nil {
 		t.Fatal(err)
@@ -88,8 +94,8 @@ func (b *builder) layer(name string, n int, needs func(i int) []string) []string
 // keys gives the keys so far.
 func (b *builder) keys() []string {
 	var out []string
-	for i := range b.named {
-		out = append(out, b.named[i].Key)
+	for i := range b.tasks {
+		out = append(out, b.tasks[i].Key)
 	}
 	return out
 }

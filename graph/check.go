@@ -38,36 +38,6 @@ func (e *DuplicateError) Error() string {
 	return fmt.Sprintf("graph: two tasks have the key %q", e.Key)
 }
 
-// Named is a task whose dependencies are named by key.
-type Named struct {
-	Task  // Deps is ignored
-	Needs []string
-}
-
-// Resolve turns names into indices.
-func Resolve(named []Named) ([]Task, error) {
-	index := make(map[string]int32, len(named))
-	for i := range named {
-		if _, ok := index[named[i].Key]; ok {
-			return nil, &DuplicateError{Key: named[i].Key}
-		}
-		index[named[i].Key] = int32(i)
-	}
-	out := make([]Task, len(named))
-	for i := range named {
-		out[i] = named[i].Task
-		out[i].Deps = make([]int32, len(named[i].Needs))
-		for j, k := range named[i].Needs {
-			d, ok := index[k]
-			if !ok {
-				return nil, &MissingError{Key: k, By: named[i].Key}
-			}
-			out[i].Deps[j] = d
-		}
-	}
-	return out, nil
-}
-
 func (g *Graph) check(order []int32) error {
 	n := int32(len(g.tasks))
 	if order != nil && len(order) != len(g.tasks) {

@@ -39,7 +39,7 @@
 //
 // # Errors
 //
-// New and Resolve give MissingError, DuplicateError and CycleError. The effect Failed reports a wanted result that
+// New gives MissingError and CycleError, package spec DuplicateError too. The effect Failed reports a wanted result that
 // cannot be made: the error of the task that failed (what its function returned, KilledError, ErrCancelled) and
 // the chain of dependencies that leads there. An event that names something that is gone is stale, not wrong, and
 // is ignored. A transition that is not in the table is a bug in the program and panics.

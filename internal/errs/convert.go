@@ -116,21 +116,3 @@ func codeOf(err error) (Code, string) {
 	}
 	return CodeUnknown, ""
 }
-
-// CodeOf is the code of err, or else of the first wrapped error that has one, depth first, or else CodeUnknown.
-func CodeOf(err error) Code { return first(From(err)) }
-
-func first(e *Error) Code {
-	if e == nil {
-		return CodeUnknown
-	}
-	if e.Code != CodeUnknown {
-		return e.Code
-	}
-	for _, c := range e.Cause {
-		if code := first(c); code != CodeUnknown {
-			return code
-		}
-	}
-	return CodeUnknown
-}

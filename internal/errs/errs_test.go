@@ -65,21 +65,6 @@ func TestFromKeepsChainsJoinsAndUserSentinels(t *testing.T) {
 	}
 }
 
-func TestCodeOfLooksThroughWrapping(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want Code
-	}{
-		{nil, CodeUnknown}, {io.EOF, CodeUnknown}, {ErrStoreFull, CodeStoreFull}, {New(CodePanic, "x"), CodePanic},
-		{fmt.Errorf("a: %w", fmt.Errorf("b: %w", New(CodeObjectFreed, "x"))), CodeObjectFreed},
-		{errors.Join(io.EOF, context.Canceled, ErrStoreFull), CodeCancelled},
-	} {
-		if got := CodeOf(c.err); got != c.want {
-			t.Errorf("CodeOf(%v) is %d, want %d", c.err, got, c.want)
-		}
-	}
-}
-
 type unequal struct{ list []int }
 
 func (u unequal) Error() string { return "unequal"[:7+len(u.list)] }

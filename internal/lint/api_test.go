@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/importer"
 	"go/token"
+	"go/types"
 	"io"
 	"maps"
 	"os"
@@ -58,8 +59,8 @@ func TestTheAPIKeepsItsWord(t *testing.T) {
 	}
 }
 
-// exported lists the API of the public packages, sorted.
-func exported(t *testing.T) []string {
+// imported gives the public packages, as a program that imports them has them, and what go list says of each.
+func imported(t *testing.T) (map[string]*pkg, []*types.Package) {
 	t.Helper()
 	packages(t) // looks at the sources, so that this test runs again when one changes
 	args := []string{"-deps", "-export"}
@@ -77,7 +78,7 @@ func exported(t *testing.T) []string {
 		}
 		return os.Open(p.Export)
 	})
-	var out []string
+	var pkgs []*types.Package
 	for _, p := range public {
 		path := module
 		if p != "." {
@@ -87,7 +88,18 @@ func exported(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, apiOf(of, experimental(t, all[path]))...)
+		pkgs = append(pkgs, of)
+	}
+	return all, pkgs
+}
+
+// exported lists the API of the public packages, sorted.
+func exported(t *testing.T) []string {
+	t.Helper()
+	all, pkgs := imported(t)
+	var out []string
+	for _, p := range pkgs {
+		out = append(out, apiOf(p, experimental(t, all[p.Path()]))...)
 	}
 	for _, p := range drivers {
 		if all[module+"/"+p] == nil {

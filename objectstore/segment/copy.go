@@ -19,24 +19,6 @@ const (
 	copiers      = 2       // two saturate the memory of one socket; more would take CPU from tasks
 )
 
-// Populate maps the pages of b for writing ahead of use (MADV_POPULATE_WRITE), so that a writer does
-// not fault on each. Being short of memory is an error here, not a SIGBUS later. On a kernel before 5.14, which
-// does not have it, it does nothing.
-func Populate(b []byte) error {
-	if len(b) <= pageSize {
-		return nil
-	}
-	for {
-		switch err := unix.Madvise(pages(b), unix.MADV_POPULATE_WRITE); err {
-		case nil, unix.EINVAL:
-			return nil
-		case unix.EINTR, unix.EAGAIN:
-		default:
-			return unavailable("populate %d bytes: %v", len(b), err)
-		}
-	}
-}
-
 // Write copies src to the start of an extent that was granted to the caller; see Map. Large copies run on two
 // goroutines. If the extent has no memory and userfaultfd is allowed, its pages are created with src in them,
 // which saves zeroing and a fault for each.

@@ -52,7 +52,7 @@ func TestHugePages(t *testing.T) {
 	if err := unix.Madvise(b, unix.MADV_HUGEPAGE); err != nil {
 		t.Fatal(err)
 	}
-	if err := Populate(b); err != nil {
+	if err := unix.Madvise(b, unix.MADV_POPULATE_WRITE); err != nil {
 		t.Fatal(err)
 	}
 	if got := hugeShared(t) - before; got < 8*mib {

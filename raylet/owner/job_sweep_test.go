@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"slices"
 	"testing"
 
 	"mobula/internal/ids"
@@ -211,7 +212,7 @@ func TestASweepFindsWhatMovedBehindIt(t *testing.T) {
 		}
 		s.pass(0)
 	}
-	if o := s.c.object(late.ID.Return(0)); o == nil || o.heldBy(cl) || cl.handles != 0 {
+	if o := s.c.object(late.ID.Return(0)); o == nil || o.holder == cl || o.more != nil && slices.Contains(*o.more, cl) || cl.handles != 0 {
 		t.Errorf("the client that is gone still has %d handles", cl.handles)
 	}
 }

@@ -62,10 +62,6 @@ func (os *objects) takeHandle(cl *clientRec, o *objRec) bool {
 	return true
 }
 
-func (o *objRec) heldBy(cl *clientRec) bool {
-	return o.holder == cl || o.more != nil && slices.Contains(*o.more, cl)
-}
-
 // addRef is a borrow: the client found the reference in a value, which holds it until now.
 func (os *objects) addRef(cl *clientRec, id ids.ObjectID) {
 	o := os.known(id)

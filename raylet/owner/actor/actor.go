@@ -27,11 +27,6 @@ func (s State) String() string {
 	return "INVALID"
 }
 
-// States lists every state.
-func States() []State {
-	return []State{None, Claiming, Creating, Alive, Restarting, Dead, Alias, Locating, Stopping}
-}
-
 // Event is what moves an actor.
 type Event uint8
 
@@ -57,11 +52,6 @@ func (e Event) String() string {
 		return eventNames[e]
 	}
 	return "invalid"
-}
-
-// Events lists every event.
-func Events() []Event {
-	return []Event{Create, Claim, Claimed, Existing, Up, Restart, Die, Locate, Stop}
 }
 
 var table = [numStates][numEvents]State{

@@ -21,9 +21,9 @@ STOPPING: die>DEAD
 func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 	var got strings.Builder
 	got.WriteString("\n")
-	for _, s := range States() {
+	for _, s := range states() {
 		fmt.Fprintf(&got, "%v:", s)
-		for _, e := range Events() {
+		for _, e := range events() {
 			if to, ok := Next(s, e); ok {
 				fmt.Fprintf(&got, " %v>%v", e, to)
 			}
@@ -39,4 +39,14 @@ func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 	if _, ok := Next(Alive, Event(99)); ok {
 		t.Error("an event that there is not moves")
 	}
+}
+
+// states lists every state.
+func states() []State {
+	return []State{None, Claiming, Creating, Alive, Restarting, Dead, Alias, Locating, Stopping}
+}
+
+// events lists every event.
+func events() []Event {
+	return []Event{Create, Claim, Claimed, Existing, Up, Restart, Die, Locate, Stop}
 }

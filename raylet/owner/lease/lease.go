@@ -26,11 +26,6 @@ func (s State) String() string {
 	return "INVALID"
 }
 
-// States lists every state.
-func States() []State {
-	return []State{None, Active, Blocked, Resuming, Closing, Actor, Lost, Ended}
-}
-
 // Event is what moves a lease.
 type Event uint8
 
@@ -55,11 +50,6 @@ func (e Event) String() string {
 		return eventNames[e]
 	}
 	return "invalid"
-}
-
-// Events lists every event.
-func Events() []Event {
-	return []Event{Grant, Block, Unblock, Resume, Close, Up, Lose, End}
 }
 
 // table is the machine. A lease that is asked back while its task waits in a get stays in

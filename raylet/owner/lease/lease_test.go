@@ -20,9 +20,9 @@ ENDED:
 func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 	var got strings.Builder
 	got.WriteString("\n")
-	for _, s := range States() {
+	for _, s := range states() {
 		fmt.Fprintf(&got, "%v:", s)
-		for _, e := range Events() {
+		for _, e := range events() {
 			if to, ok := Next(s, e); ok {
 				fmt.Fprintf(&got, " %v>%v", e, to)
 			}
@@ -38,4 +38,14 @@ func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 	if _, ok := Next(Active, Event(99)); ok {
 		t.Error("an event that there is not moves")
 	}
+}
+
+// states lists every state.
+func states() []State {
+	return []State{None, Active, Blocked, Resuming, Closing, Actor, Lost, Ended}
+}
+
+// events lists every event.
+func events() []Event {
+	return []Event{Grant, Block, Unblock, Resume, Close, Up, Lose, End}
 }

@@ -23,9 +23,6 @@ func (s State) String() string {
 	return "INVALID"
 }
 
-// States lists every state.
-func States() []State { return []State{Pending, Inline, Stored, Failed, Freed} }
-
 // Resolved tells whether a get can be answered.
 func (s State) Resolved() bool { return s == Inline || s == Stored || s == Failed }
 
@@ -52,11 +49,6 @@ func (e Event) String() string {
 		return eventNames[e]
 	}
 	return "invalid"
-}
-
-// Events lists every event.
-func Events() []Event {
-	return []Event{SetInline, SetStored, SetError, Pack, Lose, Drop, Remake}
 }
 
 const illegal = numStates

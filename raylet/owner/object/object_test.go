@@ -17,9 +17,9 @@ FREED: remake>PENDING
 func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 	var got strings.Builder
 	got.WriteString("\n")
-	for _, s := range States() {
+	for _, s := range states() {
 		fmt.Fprintf(&got, "%v:", s)
-		for _, e := range Events() {
+		for _, e := range events() {
 			if to, ok := Next(s, e); ok {
 				fmt.Fprintf(&got, " %v>%v", e, to)
 			}
@@ -39,11 +39,19 @@ func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 
 // One attempt is accepted: what has a value or an error is not set again.
 func TestResolvedIsNotSetAgain(t *testing.T) {
-	for _, s := range States() {
+	for _, s := range states() {
 		for _, e := range []Event{SetInline, SetStored} {
 			if _, ok := Next(s, e); ok != (s == Pending) {
 				t.Errorf("%v %v: %v", s, e, ok)
 			}
 		}
 	}
+}
+
+// states lists every state.
+func states() []State { return []State{Pending, Inline, Stored, Failed, Freed} }
+
+// events lists every event.
+func events() []Event {
+	return []Event{SetInline, SetStored, SetError, Pack, Lose, Drop, Remake}
 }
