@@ -15,8 +15,9 @@ import (
 
 func main() {
 	each := flag.Duration("time", 30*time.Second, "how long each target runs")
+	within := flag.Duration("within", 0, "how long all of them may take, builds too: what is left is shared out each time one begins (0: as long as -time makes it)")
 	flag.Parse()
-	if err := run(*each); err != nil {
+	if err := run(*each, *within); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzzall:", err)
 		os.Exit(1)
 	}
@@ -25,21 +26,26 @@ func main() {
 // target is one fuzz target.
 type target struct{ pkg, name string }
 
-func run(each time.Duration) error {
+func run(each, within time.Duration) error {
+	end := time.Now().Add(within)
 	all, err := find()
 	if err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(context.Background())
 	g.SetLimit(runtime.NumCPU())
-	for _, t := range all {
+	for i, t := range all {
 		g.Go(func() error {
 			if ctx.Err() != nil {
 				return nil // another has failed
 			}
-			out, err := t.fuzz(each)
+			long := each
+			if within > 0 {
+				long = share(time.Until(end), len(all)-i, runtime.NumCPU())
+			}
+			out, err := t.fuzz(long)
 			if err != nil && endedLate(out) {
-				_, err = t.fuzz(each)
+				_, err = t.fuzz(long)
 			}
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", t.pkg, t.name, err)
@@ -49,6 +55,18 @@ func run(each time.Duration) error {
 	}
 	return g.Wait()
 }
+
+// share is what one of several targets may have of the time that is left, where so many run at once: some of it goes for builds, which the next ones
+// make up for. None is left out.
+func share(left time.Duration, targets, atOnce int) time.Duration {
+	rounds := (targets + atOnce - 1) / atOnce
+	return max(left/time.Duration(rounds)-build, least).Truncate(time.Second)
+}
+
+const (
+	build = 10 * time.Second // about what one with coverage takes
+	least = 5 * time.Second
+)
 
 func (t target) fuzz(each time.Duration) (string, error) {
 	out, err := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-parallel", "1", t.pkg).CombinedOutput()

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestTargets(t *testing.T) {
@@ -25,6 +26,23 @@ func TestAnEndThatCameLateIsNoFailure(t *testing.T) {
 	} {
 		if got := endedLate(out); got != want {
 			t.Errorf("%q: %v", out, got)
+		}
+	}
+}
+
+func TestTheTimeLeftIsSharedOut(t *testing.T) {
+	for _, c := range []struct {
+		left            time.Duration
+		targets, atOnce int
+		want            time.Duration
+	}{
+		{17 * time.Minute, 22, 2, 82 * time.Second}, // eleven rounds of a build and this
+		{2 * time.Minute, 2, 2, 110 * time.Second},
+		{2 * time.Minute, 3, 2, 50 * time.Second},
+		{0, 1, 2, least},
+	} {
+		if got := share(c.left, c.targets, c.atOnce); got != c.want {
+			t.Errorf("%v for %d targets: %v, want %v", c.left, c.targets, got, c.want)
 		}
 	}
 }
