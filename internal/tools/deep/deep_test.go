@@ -99,3 +99,29 @@ func TestEachRepeatOfTheStressTestsHasItsOwnSeed(t *testing.T) {
 		}
 	}
 }
+
+// The make of a part takes nothing of the one that has started the deep run.
+func TestAPartHasAMakeOfItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"inner/Makefile": "said:\n\t@echo [$(ARGS)]\n",
+		"Makefile":       "outer:\n\t@env\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outer := exec.Command("make", "-s", "-C", dir, "outer", "ARGS=--part inner")
+	environ, err := outer.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := exec.Command("make", "-s", "-C", filepath.Join(dir, "inner"), "said")
+	inner.Env = ofNoMake(strings.Split(strings.TrimSpace(string(environ)), "\n"))
+	if out, err := inner.CombinedOutput(); err != nil || string(out) != "[]\n" {
+		t.Errorf("%s, %v", out, err)
+	}
+}

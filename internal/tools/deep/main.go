@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -111,7 +113,7 @@ func (p part) run(ctx context.Context, dir string, seed uint64, out io.Writer) e
 		fmt.Fprintln(out, "===", c)
 		cmd := exec.CommandContext(ctx, "sh", "-c", c)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
-		cmd.Env = append(os.Environ(), fmt.Sprintf("SEED=%d", seed), "REQUIRE_PYTHON=1")
+		cmd.Env = append(ofNoMake(os.Environ()), fmt.Sprintf("SEED=%d", seed), "REQUIRE_PYTHON=1")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 		cmd.WaitDelay = 10 * time.Second
@@ -123,6 +125,14 @@ func (p part) run(ctx context.Context, dir string, seed uint64, out io.Writer) e
 		}
 	}
 	return nil
+}
+
+// ofNoMake leaves out what a make passes on to those that it starts: the ARGS of make deep are not those of the parts.
+func ofNoMake(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == "ARGS" || name == "MAKELEVEL" || name == "MFLAGS" || strings.HasPrefix(name, "MAKEFLAGS") || strings.HasPrefix(name, "MAKEOVERRIDES")
+	})
 }
 
 // show prints the parts with their last rows, and what is not fresh.
