@@ -169,7 +169,14 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.LogFree:
 		for _, c := range *e.Cookies {
 			if *c != 0 {
-				_ = o.log.Free(*c) // what cannot be freed is kept: space, not meaning
+				o.free(*c)
+			}
+		}
+		o.keepUp(self)
+	case owner.LogLapse:
+		for _, c := range *e.Cookies {
+			if *c != 0 {
+				_ = o.log.Lapse(*c)
 			}
 		}
 	case owner.Fetch:
@@ -202,10 +209,13 @@ func (o *ownerActor) append(r *owner.LogRecord) {
 	if err != nil {
 		o.owners.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
 	}
-	if r.Cookie != nil {
-		*r.Cookie = cookie
+	if old := r.Appended(cookie); old != 0 {
+		o.free(old)
 	}
 }
+
+// free gives a record of the log up. What cannot be freed is kept: space, not meaning.
+func (o *ownerActor) free(cookie uint64) { _ = o.log.Free(cookie) }
 
 // toSched passes an event on to the scheduler; in a cluster by way of who chooses the node.
 func (o *ownerActor) toSched(ev sched.Event) {

@@ -5,7 +5,8 @@ import (
 	"mobula/raylet/owner"
 )
 
-// upkeepBudget is about how many bytes of an owner's log one upkeep reads: a fraction of a millisecond, which the events behind it wait.
+// upkeepBudget is about how many bytes of an owner's log one upkeep reads, unless more was appended since the last: a fraction of a millisecond, which
+// the events behind it wait.
 const upkeepBudget = 512 << 10
 
 // upkeep is an event of the node's own to an owner: it is to tend its log, between two steps.
@@ -14,23 +15,18 @@ type upkeep struct {
 	self *actors.Ref[owner.Event]
 }
 
-// keepUp asks for an upkeep when the log has begun a segment.
+// keepUp asks for an upkeep when the log is due for one.
 func (o *ownerActor) keepUp(self *actors.Ref[owner.Event]) {
-	if o.log.Rotations() != o.tended && !o.tending {
+	if o.log.Due() && !o.tending {
 		o.tending = true
 		self.Deliver(upkeep{self: self})
 	}
 }
 
-// tend frees what the core does not need any more of its log and moves what is in the way of a segment's end, a part at a time: the rest
-// comes behind what waits for the owner. What fails now is tried again when the log goes on in another segment.
+// tend moves what is in the way of the end of the log's oldest segment, a part at a time: the rest comes behind what waits for the owner.
 func (o *ownerActor) tend(u upkeep) {
-	o.tending, o.tended = false, o.log.Rotations()
-	tombs, later := o.core.FreeTombs(o.log.Second())
-	for _, cookie := range tombs {
-		_ = o.log.Free(cookie) // what cannot be freed is kept: space, not meaning
-	}
-	more, err := o.log.Compact(upkeepBudget, later, func(cookie uint64, rec []byte) error {
+	o.tending = false
+	more, err := o.log.Tend(upkeepBudget, func(cookie uint64, rec []byte) error {
 		at := o.core.Relocate(cookie, rec)
 		if at == nil {
 			return nil

@@ -65,7 +65,12 @@ func TestTheNextCoreIsGivenWhatTheLastOneKeptBack(t *testing.T) {
 
 // An effect is handed on by value, several for each task: none is to be moved to the heap.
 func TestAnEffectStaysOffTheHeap(t *testing.T) {
-	o := &ownerActor{owners: &owners{base: &base{}}, job: 1}
+	log, err := oplog.Open(t.TempDir(), oplog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	o := &ownerActor{owners: &owners{base: &base{}}, job: 1, log: log}
 	e := owner.Effect{Kind: owner.LogFree, Cookies: new([]*uint64)}
 	if n := testing.AllocsPerRun(1000, func() { o.do(nil, e) }); n != 0 {
 		t.Errorf("%v allocations for an effect", n)

@@ -427,7 +427,6 @@ type ownerActor struct {
 	core     *owner.Core
 	met      bool             // a client has joined
 	hand     owner.Event      // stepped last
-	tended   uint32           // rotations of the log when its upkeep last began
 	tending  bool             // an upkeep is on its way
 	poisoned []owner.Poisoned // dropped for all cores to come
 	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none

@@ -33,7 +33,7 @@ func (d *disk) lose(w *World) {
 }
 
 // opLog is an owner's log as package raylet/oplog keeps it: segments of records. Which records were freed is known to the process alone, and so
-// a record comes back with the next one, unless all of its segment were freed.
+// a record comes back with the next one, unless all of its segment were freed. What has lapsed goes when it is the oldest there is.
 type opLog struct {
 	segments []*logSegment
 	last     uint32
@@ -45,6 +45,7 @@ type logSegment struct {
 	number  uint32
 	records [][]byte
 	freed   []bool
+	lapsed  map[int]bool // of those that were not freed
 	live    int
 }
 
@@ -55,7 +56,7 @@ func (l *opLog) append(rec []byte) uint64 {
 			l.dropIfDead(l.segments[n-1])
 		}
 		l.last++
-		l.segments = append(l.segments, &logSegment{number: l.last})
+		l.segments = append(l.segments, &logSegment{number: l.last, lapsed: make(map[int]bool)})
 		n = len(l.segments)
 	}
 	s := l.segments[n-1]
@@ -88,9 +89,20 @@ func (l *opLog) free(cookie uint64) bool {
 	return true
 }
 
+func (l *opLog) lapse(cookie uint64) {
+	s, i := l.find(cookie)
+	s.lapsed[i] = true
+	if s != l.segments[len(l.segments)-1] {
+		l.dropIfDead(s)
+	}
+}
+
 func (l *opLog) dropIfDead(s *logSegment) {
 	if s.live == 0 {
 		l.segments = slices.DeleteFunc(l.segments, func(o *logSegment) bool { return o == s })
+	}
+	for len(l.segments) > 1 && l.segments[0].live == len(l.segments[0].lapsed) {
+		l.segments = l.segments[1:]
 	}
 }
 
@@ -118,6 +130,7 @@ func (l *opLog) replay(yield func(uint64, []byte) bool) {
 func (l *opLog) reopen() {
 	for _, s := range l.segments {
 		clear(s.freed)
+		clear(s.lapsed)
 		s.live = len(s.records)
 	}
 }

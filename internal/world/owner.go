@@ -159,8 +159,8 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 		n.toPeer(o.job, e.Job, e.Msg)
 	case owner.Log:
 		for _, r := range *e.Records {
-			if cookie := o.log.append(r.Bytes); r.Cookie != nil {
-				*r.Cookie = cookie
+			if old := r.Appended(o.log.append(r.Bytes)); old != 0 && !o.log.free(old) {
+				n.w.fail("the owner of job %v replaces record %#x, which is not there", o.job, old)
 			}
 		}
 	case owner.LogFree:
@@ -168,6 +168,10 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 			if *c != 0 && !o.log.free(*c) {
 				n.w.fail("the owner of job %v frees record %#x, which is not there", o.job, *c)
 			}
+		}
+	case owner.LogLapse:
+		for _, c := range *e.Cookies {
+			o.log.lapse(*c)
 		}
 	case owner.Fetch:
 		f := owner.Fetched{Token: e.Token, Record: o.log.read(uint64(e.N))}

@@ -1,125 +1,104 @@
 package oplog
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // Free says that a record is no longer needed. A segment without live records is deleted or reused, unless it is
 // the active one. Freeing twice is harmless.
 func (l *Log) Free(cookie uint64) error {
+	s, at, err := l.record(cookie)
+	if err != nil || s.freed.has(at) {
+		return err
+	}
+	if s.freed == nil {
+		s.freed = newBitmap(s.size)
+	}
+	s.freed.set(at)
+	s.live--
+	if s.lapsed.has(at) {
+		s.lapsing--
+	} else {
+		l.die(s, at)
+	}
+	return l.settle(s)
+}
+
+// Lapse says that a record is needed only as long as there are records before it: a record that says what has become of others. It does not count as
+// live from then on, and goes with its segment when that is the oldest, without being moved. Until then its segment stays.
+func (l *Log) Lapse(cookie uint64) error {
+	s, at, err := l.record(cookie)
+	if err != nil || s.freed.has(at) || s.lapsed.has(at) {
+		return err
+	}
+	if s.lapsed == nil {
+		s.lapsed = newBitmap(s.size)
+	}
+	s.lapsed.set(at)
+	s.lapsing++
+	l.die(s, at)
+	return l.settle(s)
+}
+
+// record finds a cookie's record: its segment and its place there, in units of align.
+func (l *Log) record(cookie uint64) (*segment, int, error) {
 	s, off, err := l.find(cookie)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
-	if err := s.check(); err != nil && !errors.Is(err, ErrCorrupt) {
-		return err
+	if err := l.check(s); err != nil && !errors.Is(err, ErrCorrupt) {
+		return nil, 0, err
 	}
+	if !s.starts.has(off / align) {
+		return nil, 0, noRecord(cookie)
+	}
+	return s, off / align, nil
+}
+
+// die counts a record that was live as dead. It takes the bytes up to the next one.
+func (l *Log) die(s *segment, at int) {
 	end := s.end
 	if s == l.active {
 		end = l.off
 	}
-	if off >= end || s.live == 0 {
-		return noRecord(cookie)
-	}
-	if s.isFreed(off) {
-		return nil
-	}
-	s.setFreed(off)
-	s.live--
-	if s == l.active {
-		return nil
-	}
-	return l.dropIfDead(s)
+	n := int64(s.starts.next(at+1, places(end))-at) * align
+	l.live -= n
+	l.dead += n
 }
 
-// a segment with fewer live records than one in compactBelow is worth emptying.
-const compactBelow = 4
-
-// staleAbove: where one in staleAbove of all records is of no use, the oldest segment is worth emptying however many of its own are live.
-const staleAbove = 3
-
-// Rotations tells how often the log has begun a segment: as long as it is the same there is nothing new for Compact.
-func (l *Log) Rotations() uint32 { return l.last }
-
-// Second is the lowest cookie that a record of the second oldest segment may have; zero if there is at most one segment.
-func (l *Log) Second() uint64 {
-	if len(l.segs) < 2 {
-		return 0
-	}
-	return uint64(l.segs[1].seq) << 32
-}
-
-// Compact empties segments: first those of which most records were freed, and the oldest one if a third of all records of the log
-// were freed, or are stale: live only until the segments before theirs are gone. It goes on with one segment, and stops after about
-// budget bytes of it. For each live record it calls move, which appends what should be kept of it (usually rec itself), notes the new
-// cookie, and returns nil; Compact then frees the old record. An error of move ends it; moved records stay moved. It tells
-// whether there is more to do.
-func (l *Log) Compact(budget, stale int, move func(cookie uint64, rec []byte) error) (more bool, err error) {
-	if l.closed {
-		return false, ErrClosed
-	}
-	s := l.toEmpty(stale)
-	if s == nil {
-		return false, nil
-	}
-	if err := l.empty(s, budget, move); err != nil {
-		return true, err
-	}
-	return l.toEmpty(stale) != nil, nil
-}
-
-// toEmpty is the segment that is to be emptied next; nil: none is worth it.
-func (l *Log) toEmpty(stale int) *segment {
-	var oldest *segment
-	records, live := 0, 0
-	for _, s := range l.segs {
-		if s.check() != nil {
-			continue // it stays as it is
-		}
-		records += s.records
-		live += s.live
-		switch {
-		case s == l.active || s.emptied:
-		case s.live*compactBelow <= s.records:
-			return s
-		case oldest == nil:
-			oldest = s
-		}
-	}
-	if (records-live+stale)*staleAbove < records {
+// settle drops a segment if nothing in it is needed.
+func (l *Log) settle(s *segment) error {
+	if s == l.active || s.live > s.lapsing {
 		return nil
 	}
-	return oldest
+	var err error
+	if s.live == 0 && s.scanned {
+		err = l.drop(s)
+	}
+	for len(l.segs) > 0 { // what has lapsed in the oldest segment has nothing before it
+		s := l.segs[0]
+		if s == l.active || !s.scanned || s.live > s.lapsing {
+			break
+		}
+		err = errors.Join(err, l.drop(s))
+	}
+	return err
 }
 
-// empty moves live records out of a segment, from where it last stopped.
-func (l *Log) empty(s *segment, budget int, move func(uint64, []byte) error) error {
-	if s.cursor == 0 {
-		s.cursor = headerSize
-	}
-	var failed error
-	var dead []uint64
-	err := s.view(func(b []byte) error {
-		for budget > 0 {
-			rec, next, ok := getRecord(b, s.seq, s.cursor)
-			if !ok {
-				s.emptied = true
-				break
-			}
-			cookie := uint64(s.seq)<<32 | uint64(s.cursor)
-			if !s.isFreed(s.cursor) {
-				if failed = move(cookie, rec); failed != nil {
-					return nil
-				}
-				dead = append(dead, cookie)
-			}
-			budget -= span(len(rec))
-			s.cursor = next
-		}
+// drop takes a segment out of the log, and keeps it to be written again or deletes it.
+func (l *Log) drop(s *segment) error {
+	l.segs = slices.DeleteFunc(l.segs, func(o *segment) bool { return o == s })
+	delete(l.bySeq, s.seq)
+	l.stats.Deleted++
+	l.dead -= s.bytes()
+	if s.views == 0 && l.wantsSpare(s) && s.retire() == nil {
+		l.keepSpare(s)
 		return nil
-	})
-	for _, cookie := range dead {
-		if l.bySeq[s.seq] == s {
-			err = errors.Join(err, l.Free(cookie))
-		}
 	}
-	return errors.Join(failed, err)
+	if err := l.discard(s); err != nil {
+		return fmt.Errorf("owner log %s: %w", s.path, err)
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ var (
 )
 
 // Sizes of segments: the first is small, since most jobs are small; a log with much live data has fewer, larger
-// ones.
+// ones. A log may also have MinSegment bytes of dead records, whatever is live.
 const (
 	DefaultMinSegment = 4 << 20
 	DefaultMaxSegment = 64 << 20
@@ -47,7 +47,7 @@ type Options struct {
 type Log struct {
 	dir    string
 	opt    Options
-	segs   []*segment // in order; the last may be the one that is written to
+	segs   []*segment // in order, the first is the tail; the last may be the one that is written to
 	bySeq  map[uint32]*segment
 	active *segment
 	mem    []byte // of active
@@ -55,18 +55,34 @@ type Log struct {
 	ready  int    // how far active was pre-faulted
 	last   uint32 // highest number used
 	closed bool
-	mapped []*segment // written before active and still mapped, oldest first
-	spares []*segment // dead segments, kept to be written again: their pages exist already
-	plain  int        // bytes of segments in plain memory, spares too
-	stats  Stats
+
+	live    int64 // bytes of records that were neither freed nor have lapsed
+	dead    int64 // bytes of the other records in segs
+	full    bool  // the last segment that was needed could not be made
+	failed  int64 // dead bytes up to which Tend is not to be tried again; 0: it has not failed
+	tending bool  // Tend is under way: it may write into the reserve
+	sealed  int64 // bytes appended to segments before active, ever
+	tended  int64 // bytes appended when Tend was called last
+
+	mapped  []*segment // written before active and still mapped, oldest first
+	spares  []*segment // dead segments, kept to be written again: their pages exist already
+	unused  int        // the fewest spares that were left since begun was 0
+	begun   int        // bytes of segments begun since then
+	reserve *segment   // for Tend, when no other segment can be made; nil: there is none
+	plain   int        // bytes of segments in plain memory, spares too
+	stats   Stats
+
+	allocate func(f *os.File, size int) error // gives a file its bytes; a test may have it fail
 }
 
 // Stats describe a log.
 type Stats struct {
 	Segments int
-	Bytes    int64 // allocated
-	Records  int   // live, as far as known
-	Appended uint64
+	Bytes    int64  // allocated to them
+	Spare    int64  // allocated to spare segments, and to the reserve
+	Live     int64  // bytes of records that are live, as far as known
+	Dead     int64  // bytes of the others
+	Records  int    // not freed, as far as known
 	Deleted  uint64 // segments
 }
 
@@ -88,7 +104,7 @@ func Open(dir string, opt Options) (*Log, error) {
 	if err := safefs.MakeDir(dir); err != nil {
 		return nil, diskError(err, dir, 0)
 	}
-	l := &Log{dir: dir, opt: opt, bySeq: make(map[uint32]*segment)}
+	l := &Log{dir: dir, opt: opt, bySeq: make(map[uint32]*segment), allocate: allocate}
 	names, err := safefs.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("owner log: %w", err)
@@ -130,12 +146,13 @@ func (l *Log) Append(rec []byte) (cookie uint64, err error) {
 			return 0, err
 		}
 	}
-	off := l.off
-	putRecord(l.mem, l.active.seq, off, rec)
+	off, s := l.off, l.active
+	putRecord(l.mem, s.seq, off, rec)
 	l.off = off + n
-	l.active.records++
-	l.active.live++
-	return uint64(l.active.seq)<<32 | uint64(off), nil
+	l.live += int64(n)
+	s.starts.set(off / align)
+	s.live++
+	return uint64(s.seq)<<32 | uint64(off), nil
 }
 
 // room makes the next n bytes writable: more pages of the segment, or a new segment.
@@ -157,32 +174,48 @@ func (l *Log) room(n int) error {
 	return nil
 }
 
-// rotate goes on in a new segment. If there is no room for one, the old one is left as it is.
+// rotate goes on in a new segment with room for a record of n bytes. If there is no room for one, the old one is left as it is.
 func (l *Log) rotate(n int) error {
-	size := l.opt.MinSegment
-	for live := int(l.allocated() / 4); size < live && size < l.opt.MaxSegment; {
-		size *= 2
-	}
-	page := os.Getpagesize()
 	need := headerSize + span(n)
-	size = max(min(size, l.opt.MaxSegment), need)
-	size = (size + page - 1) / page * page
+	size := l.segmentSize()
+	page := os.Getpagesize()
+	size = (max(size, need) + page - 1) / page * page
 	if l.last == ^uint32(0) {
 		return errs.New(errs.CodeInvalid, "owner log %s: segment numbers are used up", l.dir)
 	}
 	s, err := l.next(size, need)
-	if err != nil {
-		return err
+	if err == nil {
+		l.full, l.failed = false, 0
+	} else {
+		l.full = true
+		if l.tending {
+			s = l.lastResort(size, need)
+		}
+		if s == nil {
+			return err
+		}
 	}
 	old := l.active
 	l.sync()
+	l.sealed += int64(l.off)
 	l.add(s)
 	l.active, l.mem, l.off, l.ready = s, s.mem, headerSize, s.ready
 	if old == nil {
 		return nil
 	}
 	old.seal()
-	return l.keepMapped(old)
+	err = l.keepMapped(old)
+	l.keepReserve()
+	return err
+}
+
+// segmentSize is the size of the next segment, but for a larger record.
+func (l *Log) segmentSize() int {
+	size := l.opt.MinSegment
+	for all := int(l.allocated() / 4); size < all && size < l.opt.MaxSegment; {
+		size *= 2
+	}
+	return min(size, l.opt.MaxSegment)
 }
 
 // sync copies what the fast path keeps in the Log into the segment.
@@ -202,7 +235,11 @@ func (l *Log) allocated() (n int64) {
 // Stats gives the present figures.
 func (l *Log) Stats() Stats {
 	st := l.stats
-	st.Segments, st.Bytes = len(l.segs), l.allocated()
+	st.Segments, st.Bytes, st.Live, st.Dead = len(l.segs), l.allocated(), l.live, l.dead
+	st.Spare = int64(l.spareBytes())
+	if l.reserve != nil {
+		st.Spare += int64(l.reserve.size)
+	}
 	for _, s := range l.segs {
 		st.Records += s.live
 	}
@@ -223,7 +260,10 @@ func (l *Log) Close() error {
 	for _, s := range l.spares {
 		err = errors.Join(err, s.remove())
 	}
-	l.spares, l.plain = nil, 0
+	if l.reserve != nil {
+		err = errors.Join(err, l.reserve.remove())
+	}
+	l.spares, l.reserve, l.plain = nil, nil, 0
 	l.active, l.mapped, l.mem, l.off, l.ready = nil, nil, nil, 0, 0
 	return err
 }

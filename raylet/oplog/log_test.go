@@ -27,7 +27,7 @@ func mustOpen(t interface{ Fatalf(string, ...any) }, dir string, opt Options) *L
 	return l
 }
 
-// TestModel compares a log with a list, over appends, frees, compactions and reopenings.
+// TestModel compares a log with a list, over appends, frees, upkeep and reopenings.
 func TestModel(t *testing.T) {
 	testkit.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "oplog")
@@ -86,17 +86,17 @@ func TestModel(t *testing.T) {
 				}
 			case 5:
 				budget := rapid.IntRange(1, 10_000).Draw(t, "budget")
-				_, err := l.Compact(budget, 0, func(c uint64, rec []byte) error {
+				_, err := l.Tend(budget, func(c uint64, rec []byte) error {
 					i := slices.IndexFunc(live, func(r row) bool { return r.cookie == c })
 					if i < 0 || !bytes.Equal(live[i].rec, rec) {
-						t.Fatalf("compaction moves %#x, which is not live or differs", c)
+						t.Fatalf("%#x is moved, which is not live or differs", c)
 					}
 					nc, err := l.Append(rec)
 					live = append(slices.Delete(live, i, i+1), row{nc, bytes.Clone(rec)})
 					return err
 				})
 				if err != nil {
-					t.Fatalf("compact: %v", err)
+					t.Fatalf("tend: %v", err)
 				}
 			case 6:
 				if len(live) > 0 {
@@ -165,8 +165,8 @@ func TestDeadSegmentsAreDeletedAndFewAreMapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := files(t, dir); before < 20 || after != 2 {
-		t.Errorf("%d files before, %d after all but the last records were freed (one is the spare)", before, after)
+	if after := files(t, dir); before < 20 || after != 3 {
+		t.Errorf("%d files before, %d after all but the last records were freed (one is the spare, one the reserve)", before, after)
 	}
 	if err := l.Remove(); err != nil {
 		t.Fatal(err)
@@ -179,40 +179,6 @@ func TestDeadSegmentsAreDeletedAndFewAreMapped(t *testing.T) {
 func files(t *testing.T, dir string) int {
 	t.Helper()
 	return len(names(t, dir))
-}
-
-func TestCompactStopsAtItsBudgetAndAtAnError(t *testing.T) {
-	l := mustOpen(t, t.TempDir(), Options{MinSegment: 32 << 10, MaxSegment: 32 << 10})
-	defer l.Close()
-	for i := range 2000 {
-		c, err := l.Append(make([]byte, 100))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i%10 != 0 {
-			if err := l.Free(c); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	boom := errors.New("boom")
-	if more, err := l.Compact(1<<20, 0, func(uint64, []byte) error { return boom }); !more || !errors.Is(err, boom) {
-		t.Fatalf("more %v, err %v", more, err)
-	}
-	moved, rounds := 0, 0
-	for more := true; more; rounds++ {
-		var err error
-		if more, err = l.Compact(1000, 0, func(_ uint64, rec []byte) error {
-			moved++
-			_, err := l.Append(rec)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if st := l.Stats(); st.Records != 200 || st.Segments > 2 || rounds < 10 {
-		t.Fatalf("%+v after %d rounds that moved %d", st, rounds, moved)
-	}
 }
 
 func TestUnlinkedLogLeavesNothingAndStillReads(t *testing.T) {
@@ -268,14 +234,17 @@ func TestMisuseIsNamed(t *testing.T) {
 		if err := l.Free(bad); !errors.Is(err, ErrNoRecord) {
 			t.Errorf("free %#x: %v", bad, err)
 		}
+		if err := l.Lapse(bad); !errors.Is(err, ErrNoRecord) {
+			t.Errorf("lapse %#x: %v", bad, err)
+		}
 	}
 	if err := errors.Join(l.Close(), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	_, a := l.Append(nil)
 	_, r := l.Read(c)
-	_, co := l.Compact(1, 0, nil)
-	for _, err := range []error{a, r, co, l.Free(c), l.Replay(nil)} {
+	_, te := l.Tend(1, nil)
+	for _, err := range []error{a, r, te, l.Free(c), l.Lapse(c), l.Replay(nil)} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("after close: %v", err)
 		}
@@ -436,47 +405,5 @@ func flip(t *testing.T, path string, at int) {
 	b[at] ^= 0x10
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Records that Compact moves can fill several segments: the segment that it reads stays mapped until it is done,
-// although two others were written since.
-func TestCompactReadsWhatItsAppendsRetire(t *testing.T) {
-	l, err := Open(t.TempDir(), Options{MinSegment: 8 << 10, MaxSegment: 8 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	rec := bytes.Repeat([]byte("x"), 1000)
-	var old []uint64
-	for l.Stats().Segments < 2 {
-		c, err := l.Append(rec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		old = append(old, c)
-	}
-	for _, c := range old[2:] { // two records stay in the first segment, which is still mapped
-		if err := l.Free(c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	moved := 0
-	if _, err := l.Compact(1<<20, 0, func(_ uint64, r []byte) error {
-		moved++
-		for range 20 { // two segments and more
-			if _, err := l.Append(r); err != nil {
-				return err
-			}
-		}
-		if !bytes.Equal(r, rec) {
-			t.Error("the record read by Compact has changed")
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if moved != 2 {
-		t.Errorf("%d records moved, 2 were live in a segment to empty", moved)
 	}
 }

@@ -77,25 +77,31 @@ func (l *Log) Replay(yield func(cookie uint64, rec []byte) bool) error {
 		if l.bySeq[s.seq] != s {
 			continue // yield has freed its last record
 		}
-		bad := s.check()
+		seen := s.scanned
+		bad := l.check(s)
 		if bad != nil && !errors.Is(bad, ErrCorrupt) {
 			return bad
 		}
 		more := true
 		err := s.view(func(b []byte) error {
-			if s.end >= headerSize {
-				scan(b, s.seq, func(off int, rec []byte) bool {
-					more = s.isFreed(off) || yield(uint64(s.seq)<<32|uint64(off), rec)
-					return more
-				})
+			end := places(s.end)
+			for at := s.starts.next(headerSize/align, end); more && at < end; at = s.starts.next(at+1, end) {
+				if s.freed.has(at) {
+					continue
+				}
+				rec, ok := recordAt(b, s.seq, at*align, seen)
+				if !ok {
+					return s.damaged(at * align)
+				}
+				more = yield(uint64(s.seq)<<32|uint64(at*align), rec)
 			}
 			return nil
 		})
 		if err = errors.Join(err, bad); err != nil || !more {
 			return err
 		}
-		if s != l.active {
-			if err := l.dropIfDead(s); err != nil {
+		if l.bySeq[s.seq] == s {
+			if err := l.settle(s); err != nil {
 				return err
 			}
 		}

@@ -53,6 +53,16 @@ func getRecord(seg []byte, seq uint32, off int) (rec []byte, next int, ok bool) 
 	return rec, min(off+span(int(n)), len(seg)), true
 }
 
+// recordAt reads the record that begins at off of a segment's bytes. Of one whose checksum was right just now it is not taken once more.
+func recordAt(seg []byte, seq uint32, off int, check bool) (rec []byte, ok bool) {
+	if check {
+		rec, _, ok = getRecord(seg, seq, off)
+		return rec, ok
+	}
+	n := int(binary.LittleEndian.Uint32(seg[off:])) - 1
+	return seg[off+prefix : off+prefix+n : off+prefix+n], true
+}
+
 // scan calls yield for each record of a segment's bytes up to the first invalid one, and returns the offset of
 // that.
 func scan(seg []byte, seq uint32, yield func(off int, rec []byte) bool) (end int) {

@@ -19,40 +19,81 @@ const spareSuffix = ".spare"
 
 func isSpare(name string) bool { return strings.HasSuffix(name, spareSuffix) }
 
-// next makes the next segment, of the given size and for at least need bytes: from the largest spare one, in plain
-// memory, or as a new file. So a growing log first uses up its spares, whatever their size.
+// next makes the next segment, of the given size and for at least need bytes: from the largest spare one that is not far too large, in plain
+// memory, or as a new file. So a growing log first uses up its spares, and one that has become small does not go on in large ones.
 func (l *Log) next(size, need int) (*segment, error) {
 	best := -1
 	for i, s := range l.spares {
-		if s.size >= need && (best < 0 || s.size > l.spares[best].size) {
+		if s.size >= need && s.size <= 2*size && (best < 0 || s.size > l.spares[best].size) {
 			best = i
 		}
 	}
 	if best >= 0 {
-		s := l.spares[best]
-		l.spares = slices.Delete(l.spares, best, best+1)
+		s := l.takeSpare(best)
 		if again, err := s.reuse(filepath.Join(l.dir, segmentName(l.last+1)), l.last+1); err == nil {
+			l.trimSpares(s.size)
 			return again, nil
 		}
 		_ = l.discard(s) // use a new one
 	}
+	l.trimSpares(size)
 	if l.opt.Unlink && l.plain+size <= l.opt.Memory {
-		if s := inMemory(l.last+1, size); s != nil {
-			l.plain += size
+		if s := l.inMemory(size); s != nil {
 			return s, nil
 		}
 	}
-	return create(l.dir, l.last+1, size, l.opt.Unlink)
+	return l.create(segmentName(l.last+1), l.last+1, size)
 }
 
-// inMemory makes a segment of plain memory; nil if there is no memory for it.
-func inMemory(seq uint32, size int) *segment {
+// trimSpares deletes spares, the largest ones, of which none was needed while segments were begun that are twice what may be spare.
+func (l *Log) trimSpares(size int) {
+	l.unused = min(l.unused, len(l.spares))
+	if l.begun += size; l.begun < 2*l.opt.Reuse {
+		return
+	}
+	for range l.unused {
+		best := 0
+		for i, s := range l.spares {
+			if s.size > l.spares[best].size {
+				best = i
+			}
+		}
+		_ = l.discard(l.takeSpare(best)) // a file that cannot be deleted goes with the log
+	}
+	l.unused, l.begun = len(l.spares), 0
+}
+
+func (l *Log) takeSpare(i int) *segment {
+	s := l.spares[i]
+	l.spares = slices.Delete(l.spares, i, i+1)
+	return s
+}
+
+// wantsSpare tells whether a segment of which nothing is needed is kept. On a full disk one is in any case: others would take its room.
+func (l *Log) wantsSpare(s *segment) bool {
+	return s.size <= l.opt.MaxSegment &&
+		(l.wantsReserve() && l.reserve == nil || l.full && len(l.spares) == 0 || l.spareBytes()+s.size <= l.opt.Reuse)
+}
+
+// keepSpare keeps a segment to be written again.
+func (l *Log) keepSpare(s *segment) {
+	s.starts, s.freed, s.lapsed = nil, nil, nil
+	if l.wantsReserve() && l.reserve == nil {
+		l.reserve = s
+		return
+	}
+	l.spares = append(l.spares, s)
+}
+
+// inMemory makes the next segment of plain memory; nil if there is no memory for it.
+func (l *Log) inMemory(size int) *segment {
 	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return nil
 	}
-	putHeader(mem, seq)
-	return &segment{seq: seq, path: segmentName(seq), size: size, mem: mem, scanned: true, end: headerSize}
+	l.plain += size
+	putHeader(mem, l.last+1)
+	return &segment{seq: l.last + 1, path: segmentName(l.last + 1), size: size, mem: mem, scanned: true, end: headerSize, starts: newBitmap(size)}
 }
 
 // keepMapped keeps the mapping of the segment written last, since it will usually be a spare soon; the oldest
@@ -79,25 +120,7 @@ func (l *Log) keepMapped(s *segment) error {
 	if err != nil {
 		return fmt.Errorf("owner log %s: %w", s.path, err)
 	}
-	return l.dropIfDead(s)
-}
-
-// dropIfDead removes a segment without live records from the log, and keeps it as a spare or deletes it.
-func (l *Log) dropIfDead(s *segment) error {
-	if s.live > 0 || !s.scanned {
-		return nil
-	}
-	l.segs = slices.DeleteFunc(l.segs, func(o *segment) bool { return o == s })
-	delete(l.bySeq, s.seq)
-	l.stats.Deleted++
-	if s.views == 0 && s.size <= l.opt.MaxSegment && l.spareBytes()+s.size <= l.opt.Reuse && s.retire() == nil {
-		l.spares = append(l.spares, s)
-		return nil
-	}
-	if err := l.discard(s); err != nil {
-		return fmt.Errorf("owner log %s: %w", s.path, err)
-	}
-	return nil
+	return l.settle(s)
 }
 
 func (l *Log) spareBytes() (n int) {
@@ -145,5 +168,5 @@ func (s *segment) reuse(path string, seq uint32) (*segment, error) {
 			return nil, err
 		}
 	}
-	return &segment{seq: seq, file: s.file, path: path, linked: s.linked, size: s.size, mem: mem, ready: ready, scanned: true, end: headerSize}, nil
+	return &segment{seq: seq, file: s.file, path: path, linked: s.linked, size: s.size, mem: mem, ready: ready, scanned: true, end: headerSize, starts: newBitmap(s.size)}, nil
 }

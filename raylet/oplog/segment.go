@@ -27,37 +27,42 @@ type segment struct {
 	unused bool   // unmap then
 
 	scanned bool
-	end     int // where its records end, once scanned
+	bad     error // its damage, once scanned: what follows is unknown, so it stays
+	end     int   // where its records end, once scanned
 	sealed  bool
-	records int
-	live    int
-	freed   []uint64 // a bit for each record that was freed, by offset; nil: none
-	cursor  int      // where Compact goes on
-	emptied bool     // Compact has read all that can be read
+	live    int    // records that were not freed, and the unknown ones
+	lapsing int    // of these, that have lapsed
+	starts  bitmap // where records begin, once scanned
+	freed   bitmap // of them; nil: none
+	lapsed  bitmap // of them, whether they were freed since or not; nil: none
+	cursor  int    // where Tend goes on
 }
 
 func segmentName(seq uint32) string { return fmt.Sprintf("%08x.oplog", seq) }
 
+// bytes is how many bytes its records take, once scanned.
+func (s *segment) bytes() int64 { return int64(max(s.end-headerSize, 0)) }
+
 // create makes a segment with every byte allocated: a store to it cannot fail for lack of space (SIGBUS), whatever
 // happens to the disk.
-func create(dir string, seq uint32, size int, unlink bool) (*segment, error) {
-	path := filepath.Join(dir, segmentName(seq))
+func (l *Log) create(name string, seq uint32, size int) (*segment, error) {
+	path := filepath.Join(l.dir, name)
 	f, err := safefs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, diskError(err, path, size)
 	}
-	s := &segment{seq: seq, file: f, path: path, linked: true, size: size, scanned: true, end: headerSize}
+	s := &segment{seq: seq, file: f, path: path, linked: true, size: size, scanned: true, end: headerSize, starts: newBitmap(size)}
 	fail := func(err error) (*segment, error) {
 		return nil, errors.Join(diskError(err, path, size), f.Close(), os.Remove(path))
 	}
-	if err := allocate(f, size); err != nil {
+	if err := l.allocate(f, size); err != nil {
 		return fail(err)
 	}
 	if s.mem, err = unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		return fail(fmt.Errorf("mmap: %w", err))
 	}
 	putHeader(s.mem, seq)
-	if unlink {
+	if l.opt.Unlink {
 		if err := os.Remove(path); err != nil {
 			return fail(errors.Join(err, unix.Munmap(s.mem)))
 		}
@@ -173,39 +178,48 @@ func (s *segment) view(f func(b []byte) error) error {
 	return errors.Join(f(b), unix.Munmap(b))
 }
 
-// check scans a segment of an earlier process once, to know its end and its number of records.
-func (s *segment) check() error {
+// check scans a segment of an earlier process once, to know its records. It gives the damage that it finds.
+func (l *Log) check(s *segment) error {
 	if s.scanned {
 		return nil
 	}
-	var bad error
-	err := s.view(func(b []byte) error {
-		end, ok := getHeader(b, s.seq)
-		if !ok {
-			if len(b) >= headerSize+prefix && binary.LittleEndian.Uint64(b[headerSize:]) != 0 {
-				bad = fmt.Errorf("owner log %s: its header is damaged: %w", s.path, ErrCorrupt)
-			}
-			return nil // else its creation was interrupted
-		}
-		s.end = scan(b, s.seq, func(int, []byte) bool {
-			s.records++
-			return true
-		})
-		if s.sealed = end != 0; s.sealed && s.end != end {
-			bad = fmt.Errorf("owner log %s: the record at %d is damaged, records end at %d: %w", s.path, s.end, end, ErrCorrupt)
-		} else if at := validAfter(b, s.seq, s.end); !s.sealed && at > 0 {
-			bad = fmt.Errorf("owner log %s: the record at %d is damaged, one that is whole follows at %d: %w", s.path, s.end, at, ErrCorrupt)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := s.view(s.scan); err != nil {
 		return err
 	}
-	if bad != nil { // what follows the damage is unknown, so the file is kept
-		s.records++
+	s.scanned = true
+	l.live += s.bytes()
+	return s.bad
+}
+
+func (s *segment) scan(b []byte) error {
+	end, ok := getHeader(b, s.seq)
+	if !ok {
+		if len(b) >= headerSize+prefix && binary.LittleEndian.Uint64(b[headerSize:]) != 0 {
+			s.bad = fmt.Errorf("owner log %s: its header is damaged: %w", s.path, ErrCorrupt)
+			s.live++
+		}
+		return nil // else its creation was interrupted
 	}
-	s.scanned, s.live = true, s.records
-	return bad
+	s.starts = newBitmap(len(b))
+	s.end = scan(b, s.seq, func(off int, _ []byte) bool {
+		s.starts.set(off / align)
+		s.live++
+		return true
+	})
+	if s.sealed = end != 0; s.sealed && s.end != end {
+		s.bad = fmt.Errorf("owner log %s: the record at %d is damaged, records end at %d: %w", s.path, s.end, end, ErrCorrupt)
+	} else if at := validAfter(b, s.seq, s.end); !s.sealed && at > 0 {
+		s.bad = fmt.Errorf("owner log %s: the record at %d is damaged, one that is whole follows at %d: %w", s.path, s.end, at, ErrCorrupt)
+	}
+	if s.bad != nil {
+		s.live++
+	}
+	return nil
+}
+
+// damaged says that a record is not as it was appended.
+func (s *segment) damaged(off int) error {
+	return fmt.Errorf("owner log %s: the record at %d is damaged: %w", s.path, off, ErrCorrupt)
 }
 
 // remove closes the file and deletes it.
@@ -227,17 +241,4 @@ func (s *segment) close() error {
 		err = errors.Join(err, s.file.Close())
 	}
 	return err
-}
-
-func (s *segment) isFreed(off int) bool {
-	i := off / align
-	return s.freed != nil && s.freed[i/64]&(1<<(i%64)) != 0
-}
-
-func (s *segment) setFreed(off int) {
-	i := off / align
-	if s.freed == nil {
-		s.freed = make([]uint64, (s.size/align+63)/64)
-	}
-	s.freed[i/64] |= 1 << (i % 64)
 }

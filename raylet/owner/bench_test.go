@@ -54,6 +54,8 @@ func (w *benchWorld) step(ev Event) {
 			w.append(*e.Records)
 		case LogFree:
 			w.free(e)
+		case LogLapse:
+			w.lapse(e)
 		case ToSched:
 			if m, ok := e.Msg.(sched.Want); ok && w.leases > 0 && m.Backlog > 0 {
 				for ; w.leases > 0; w.leases-- {
@@ -71,8 +73,8 @@ func (w *benchWorld) append(records []LogRecord) {
 		if w.log != nil {
 			at, _ = w.log.Append(r.Bytes)
 		}
-		if r.Cookie != nil {
-			*r.Cookie = at
+		if old := r.Appended(at); old != 0 && w.log != nil {
+			_ = w.log.Free(old)
 		}
 	}
 }
@@ -81,6 +83,14 @@ func (w *benchWorld) free(e *Effect) {
 	for _, p := range *e.Cookies {
 		if w.log != nil && *p != 0 {
 			_ = w.log.Free(*p)
+		}
+	}
+}
+
+func (w *benchWorld) lapse(e *Effect) {
+	for _, p := range *e.Cookies {
+		if w.log != nil && *p != 0 {
+			_ = w.log.Lapse(*p)
 		}
 	}
 }

@@ -21,12 +21,14 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	return c.emitted()
 }
 
+const logEffects = 2 // at the head of a step's effects, for the log
+
 const keepLogbuf = 1 << 20 // bytes; a larger buffer is not kept for the next step
 
 func (c *Core) begin(now int64) {
 	c.now = max(now, c.now)
 	clear(c.effects)
-	c.effects = append(c.effects[:0], Effect{})
+	c.effects = append(c.effects[:0], make([]Effect, logEffects)...)
 	clear(c.logs)
 	c.logs = c.logs[:0]
 	if cap(c.logbuf) > keepLogbuf {
@@ -35,6 +37,8 @@ func (c *Core) begin(now int64) {
 	c.logbuf = c.logbuf[:0]
 	clear(c.cookies)
 	c.cookies = c.cookies[:0]
+	clear(c.lapsed)
+	c.lapsed = c.lapsed[:0]
 	clear(c.changes)
 	c.changes = c.changes[:0]
 	c.refillFreeList()

@@ -28,13 +28,14 @@ const (
 	ToDirectory
 	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, JobGone answers an AddRef, a Get and a Resync.
 	ToOwner
-	// Log appends Records to the owner log, in order, and writes the position each got to its
-	// *Cookie, where that is not nil. It is the first effect of a step, and the only one
-	// of its kind: what the others allow is in the log before.
+	// Log appends Records to the owner log, in order, tells each the position that it got (Appended), and frees what that replaces. It is the first
+	// effect of a step, and the only one of its kind: what the others allow is in the log before.
 	Log
 	// LogFree frees the positions in Cookies: those records will not be asked for again and
 	// need not survive. A zero is to be skipped.
 	LogFree
+	// LogLapse says of the positions in Cookies that those records are needed only as long as there are records before them. A zero is to be skipped.
+	LogLapse
 	// Fetch reads the record at N back and answers with Fetched{Token}.
 	Fetch
 	// After steps Timer when N nanoseconds have passed. Only the last one counts.
@@ -65,8 +66,22 @@ type Effect struct {
 
 // LogRecord is one record to be logged.
 type LogRecord struct {
-	Bytes  []byte
-	Cookie *uint64 // where its position goes
+	Bytes    []byte
+	Cookie   *uint64 // where its position goes
+	Replaces bool    // it says all that the record said whose position Cookie has
+}
+
+// Appended takes note of where the record went, 0 where it could not be appended. It gives the position of the record that it replaces, which is to be
+// freed then; 0: none.
+func (r *LogRecord) Appended(at uint64) (replaced uint64) {
+	if r.Cookie == nil || r.Replaces && at == 0 {
+		return 0 // what it was to replace stays
+	}
+	if r.Replaces {
+		replaced = *r.Cookie
+	}
+	*r.Cookie = at
+	return replaced
 }
 
 // Delay is the time of an After.

@@ -61,14 +61,29 @@ func (j *journal) logSubmit(t *taskRec, parent ids.ActorID) {
 	j.logged(at, &t.cookie)
 }
 
-// endCookie is where the position of a record of a task's end goes; a task that runs again
-// has more than one.
-func (t *taskRec) endCookie() *uint64 {
-	if t.doneAt == 0 && t.flags&taskEnded == 0 {
-		t.flags |= taskEnded
-		return &t.doneAt
+// loggedEnd takes the record of a task's end. One that says all replaces those before it; else what they say of returns that are resolved stays.
+func (j *journal) loggedEnd(start int, t *taskRec, all bool) {
+	if !all {
+		ck := new(uint64)
+		t.ext().ends = append(t.ext().ends, ck)
+		j.logged(start, ck)
+		return
 	}
-	return laterCookie(t)
+	t.flags |= taskEnded
+	if t.x != nil {
+		j.cookies = append(j.cookies, t.x.ends...)
+		t.x.ends = nil
+	}
+	j.replaced(start, &t.doneAt)
+}
+
+// endSaysAll tells whether the next record of a task's end says all that there is to be said: it is the first, or no return is resolved.
+func (t *taskRec) endSaysAll() bool {
+	all := true
+	if t.flags&taskEnded != 0 && t.nret != wire.Streaming && !t.isCreation() {
+		t.eachReturn(func(o *objRec) { all = all && o.state == object.Pending })
+	}
+	return all
 }
 
 // logDone records an attempt's results; a nil d is an end without any.
@@ -79,12 +94,13 @@ func (j *journal) logDone(t *taskRec, d *wire.Done) {
 	if d == nil {
 		d = &wire.Done{Task: t.id(), Attempt: t.start}
 	}
-	if t.flags&taskEnded != 0 {
+	all := t.endSaysAll()
+	if !all {
 		d = unresolved(t, d)
 	}
 	at := len(j.logbuf)
 	j.logbuf = record.AppendDone(j.logbuf, j.nextRecord(), d, task.Finished)
-	j.logged(at, t.endCookie())
+	j.loggedEnd(at, t, all)
 }
 
 // unresolved leaves out of the end of a task that has run again what its returns have already: that stays.
@@ -106,7 +122,7 @@ func (j *journal) logFailed(t *taskRec, err *errs.Error) {
 	}
 	at := len(j.logbuf)
 	j.logbuf = record.AppendDone(j.logbuf, j.nextRecord(), &wire.Done{Task: t.id(), Attempt: t.start, Err: err}, task.Failed)
-	j.logged(at, t.endCookie())
+	j.loggedEnd(at, t, t.endSaysAll())
 }
 
 // logRetry records that an attempt was charged, or is being cancelled.
@@ -117,15 +133,19 @@ func (j *journal) logRetry(t *taskRec) {
 		r.Errors, r.Insist = t.x.errors, t.x.forceAfterGrace
 	}
 	j.logbuf = record.AppendRetry(j.logbuf, j.nextRecord(), &r)
-	j.logged(at, laterCookie(t))
+	j.replaced(at, &t.ext().retryAt)
 }
 
 // logObject records an object that is not resolved by its task's Done: a put, an early seal,
-// a stream's item. A stored one is kept by the node.
+// a stream's item. A stored one is kept by the node. It replaces what the log has of the object, but for the bytes of one that was packed.
 func (j *journal) logObject(o *objRec, res *wire.Result, attempt uint32, node ids.Home) {
 	at := len(j.logbuf)
 	j.logbuf = record.AppendObject(j.logbuf, j.nextRecord(), o.id, attempt, res, j.elsewhere(node))
-	j.logged(at, j.furtherCookie(o))
+	if o.flags&objPacked != 0 {
+		j.replaced(at, j.packedPlace(o))
+		return
+	}
+	j.loggedObject(at, o)
 }
 
 // logFreed records that a put's value is gone while lineage needs the put's name: a rebuilt owner is not to ask the store for it, nor to seal it once
@@ -133,7 +153,14 @@ func (j *journal) logObject(o *objRec, res *wire.Result, attempt uint32, node id
 func (j *journal) logFreed(o *objRec) {
 	at := len(j.logbuf)
 	j.logbuf = record.AppendObject(j.logbuf, j.nextRecord(), o.id, o.attempt, &wire.Result{}, 0)
-	j.logged(at, j.furtherCookie(o))
+	j.loggedObject(at, o)
+}
+
+// loggedObject takes a record that says all there is to be said of an object.
+func (j *journal) loggedObject(start int, o *objRec) {
+	o.flags |= objLogged
+	j.freePacked(o.id)
+	j.replaced(start, &o.cookie)
 }
 
 // elsewhere is how the log names the node that keeps an object.
@@ -144,31 +171,25 @@ func (j *journal) elsewhere(node ids.Home) uint64 {
 	return uint64(node) + 1
 }
 
-// furtherCookie is where the position of a record about an object goes.
-func (j *journal) furtherCookie(o *objRec) *uint64 {
-	if o.cookie == 0 && o.flags&objLogged == 0 {
-		o.flags |= objLogged
-		return &o.cookie
+// packedPlace is the position of the record that says where the store has an object whose bytes another record has.
+func (j *journal) packedPlace(o *objRec) *uint64 {
+	ck := j.packedAt[o.id]
+	if ck == nil {
+		ck = new(uint64)
+		j.packedAt[o.id] = ck
+		if o.rec != nil {
+			o.rec.ext().packed = true
+		}
 	}
-	return j.objectCookie(o)
-}
-
-// objectCookie is where the position of one more record about an object goes.
-func (j *journal) objectCookie(o *objRec) *uint64 {
-	if o.rec != nil {
-		return laterCookie(o.rec)
-	}
-	ck := new(uint64)
-	j.putCookies[o.id] = append(j.putCookies[o.id], ck)
 	return ck
 }
 
-// laterCookie is where the position of one more record about a task goes.
-func laterCookie(t *taskRec) *uint64 {
-	ck := new(uint64)
-	x := t.ext()
-	x.cookies = append(x.cookies, ck)
-	return ck
+// freePacked frees that record, if there is one.
+func (j *journal) freePacked(id ids.ObjectID) {
+	if ck := j.packedAt[id]; ck != nil {
+		j.cookies = append(j.cookies, ck)
+		delete(j.packedAt, id)
+	}
 }
 
 // logClosed records that nobody reads a stream any more.
@@ -176,7 +197,7 @@ func (j *journal) logClosed(t *taskRec) {
 	if t.live > 0 || !t.state.Terminal() {
 		at := len(j.logbuf)
 		j.logbuf = record.AppendClosed(j.logbuf, j.nextRecord(), t.id())
-		j.logged(at, laterCookie(t))
+		j.replaced(at, &t.ext().closedAt)
 	}
 }
 
@@ -190,7 +211,7 @@ func (j *journal) logActor(a *actorRec) {
 		r.Alias = a.alias.id
 	}
 	j.logbuf = record.AppendActor(j.logbuf, j.nextRecord(), &r)
-	j.logged(at, laterCookie(a.rec))
+	j.replaced(at, &a.loggedAt)
 }
 
 // logStopped records that an actor is to be made again, which costs it no restart.
@@ -201,24 +222,32 @@ func (j *journal) logStopped(a *actorRec) {
 		r.Err, r.Stop = a.stop, true
 	}
 	j.logbuf = record.AppendActor(j.logbuf, j.nextRecord(), &r)
-	j.logged(at, laterCookie(a.rec))
+	j.replaced(at, &a.loggedAt)
 }
 
 // logPacked records that the store has an object's value.
 func (j *journal) logPacked(o *objRec, size uint64) {
 	at := len(j.logbuf)
 	j.logbuf = record.AppendPacked(j.logbuf, j.nextRecord(), o.id, size)
-	j.logged(at, j.objectCookie(o))
+	j.replaced(at, j.packedPlace(o))
 }
 
 // logged takes what was appended to the log buffer since start as a record of this step. The
 // log of a job that has ended is removed with it: nothing more is written or freed there, and a
 // core that is rebuilt from it ends the job again.
-func (j *journal) logged(start int, cookie *uint64) {
+func (j *journal) logged(start int, cookie *uint64) { j.take(start, LogRecord{Cookie: cookie}) }
+
+// replaced is logged, for a record that says all that the one said whose position the cookie has.
+func (j *journal) replaced(start int, cookie *uint64) {
+	j.take(start, LogRecord{Cookie: cookie, Replaces: true})
+}
+
+func (j *journal) take(start int, r LogRecord) {
 	b := j.logbuf
 	if j.ended {
 		j.logbuf = b[:start]
 		return
 	}
-	j.logs = append(j.logs, LogRecord{b[start:len(b):len(b)], cookie})
+	r.Bytes = b[start:len(b):len(b)]
+	j.logs = append(j.logs, r)
 }

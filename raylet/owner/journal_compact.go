@@ -9,38 +9,43 @@ import (
 	"mobula/wire"
 )
 
-// What the log's upkeep needs to know. Both are called between two steps.
+// What the log's upkeep needs to know. It asks between two steps.
 
-// Relocate says what becomes of a live record that is in the way of a compaction: where the
+// Relocate says what becomes of a live record at the log's tail: where the
 // new position goes if it is to be appended again as it is, or nil if it is not needed.
 func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
 	r, seq, err := record.Parse(rec)
 	if err != nil {
 		return nil
 	}
-	var places []*uint64
 	switch r := r.(type) {
 	case *record.Options:
-		places = append(places, c.optCookies[r.No])
+		return among(cookie, c.optCookies[r.No])
 	case *record.Submit:
-		places = c.placesOf(r.Spec.ID)
+		return c.placeOf(cookie, r.Spec.ID)
 	case *record.Done:
-		places = c.placesOf(r.Done.Task)
+		return c.placeOf(cookie, r.Done.Task)
 	case *record.Retry:
-		places = c.placesOf(r.Task)
+		return c.placeOf(cookie, r.Task)
 	case *record.Closed:
-		places = c.placesOf(r.Task)
+		return c.placeOf(cookie, r.Task)
 	case *record.Actor:
-		places = c.placesOf(ids.TaskID(r.Actor))
+		return c.placeOf(cookie, ids.TaskID(r.Actor))
 	case *record.Object:
-		places = c.placesOfObject(r.ID)
+		return c.placeOfObject(cookie, r.ID)
 	case *record.Packed:
-		places = c.placesOfObject(r.ID)
+		return c.placeOfObject(cookie, r.ID)
 	case *record.Forget:
-		if i, ok := slices.BinarySearchFunc(c.tombs, seq, func(t tomb, seq uint64) int { return cmp.Compare(t.seq, seq) }); ok {
-			places = append(places, c.tombs[i].at)
+		tombs := c.tombs.All()
+		if i, ok := slices.BinarySearchFunc(tombs, seq, func(t tomb, seq uint64) int { return cmp.Compare(t.seq, seq) }); ok {
+			return among(cookie, tombs[i].at)
 		}
 	}
+	return nil
+}
+
+// among gives the place that has a position.
+func among(cookie uint64, places ...*uint64) *uint64 {
 	for _, p := range places {
 		if p != nil && *p == cookie {
 			return p
@@ -49,60 +54,46 @@ func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
 	return nil
 }
 
-func (c *Core) placesOf(id ids.TaskID) []*uint64 {
+func (c *Core) placeOf(cookie uint64, id ids.TaskID) *uint64 {
 	t := c.tasks.task(id)
 	if t == nil {
 		return nil
 	}
-	out := []*uint64{&t.cookie, &t.doneAt}
-	if t.x != nil {
-		out = append(out, t.x.cookies...)
+	if p := among(cookie, &t.cookie, &t.doneAt); p != nil {
+		return p
 	}
-	return out
+	if t.isCreation() && t.actor.loggedAt == cookie {
+		return &t.actor.loggedAt
+	}
+	if t.x == nil {
+		return nil
+	}
+	return cmp.Or(among(cookie, &t.x.retryAt, &t.x.closedAt), among(cookie, t.x.ends...))
 }
 
-func (c *Core) placesOfObject(id ids.ObjectID) []*uint64 {
+func (c *Core) placeOfObject(cookie uint64, id ids.ObjectID) *uint64 {
 	o := c.object(id)
 	if o == nil {
 		return nil
 	}
-	out := append([]*uint64{&o.cookie}, c.putCookies[id]...)
-	if o.rec != nil && o.rec.x != nil {
-		out = append(out, o.rec.x.cookies...)
-	}
-	return out
+	return among(cookie, &o.cookie, c.packedAt[id])
 }
 
-// tomb is a forget record.
+// tomb is a forget record that names what a driver made, and may send again to the node's next life.
 type tomb struct {
-	at       *uint64 // its position; zero where its append failed
-	seq      uint64  // its number
-	sent     uint64  // how much the driver had sent that it may send again
-	ofDriver bool    // it names something that a driver made
+	at   *uint64 // its position; zero where its append failed
+	seq  uint64  // its number
+	sent uint64  // how much the driver had sent that it may send again
 }
 
-// FreeTombs gives the positions of the forget records that are not needed any more, among those that go with the records before them: below
-// is where the second of the log's segments begins. One is needed while a record from before it may be left, and while a driver may send again
-// what it names. later counts those that would go too, if the first segment were theirs.
-func (c *Core) FreeTombs(below uint64) (free []uint64, later int) {
-	if c.recovering {
-		return nil, 0
+// flushLapsed emits which forget records are needed no longer than the records before them: those that name what no driver sends again.
+func (c *Core) flushLapsed() {
+	for c.tombs.Len() > 0 && !c.recovering && (c.clients.drivers == 0 || c.sent-c.tombs.Front().sent >= wire.Replayed) {
+		c.lapsed = append(c.lapsed, c.tombs.Pop().at)
 	}
-	keep := c.tombs[:0]
-	for _, t := range c.tombs {
-		switch {
-		case t.ofDriver && c.clients.drivers > 0 && c.sent-t.sent < wire.Replayed:
-			keep = append(keep, t)
-		case *t.at >= below:
-			keep = append(keep, t)
-			later++
-		case *t.at != 0:
-			free = append(free, *t.at)
-		}
+	if len(c.lapsed) > 0 && !c.ended {
+		c.effects = append(c.effects, Effect{Kind: LogLapse, Cookies: &c.lapsed})
 	}
-	clear(c.tombs[len(keep):])
-	c.tombs = keep
-	return free, later
 }
 
 // noteSent counts what a driver sends and may send again to the node's next life.
@@ -136,6 +127,10 @@ func (j *journal) logForget() {
 	seq := j.nextRecord()
 	j.logbuf = record.AppendForget(j.logbuf, seq, j.forgot)
 	ck := new(uint64)
-	j.tombs = append(j.tombs, tomb{at: ck, seq: seq, sent: j.sent, ofDriver: ofDriver})
+	if ofDriver {
+		j.tombs.Push(tomb{at: ck, seq: seq, sent: j.sent})
+	} else {
+		j.lapsed = append(j.lapsed, ck)
+	}
 	j.logged(at, ck)
 }

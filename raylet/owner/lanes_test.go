@@ -154,9 +154,7 @@ func (w *lanesWorld) step(ev owner.Event) {
 			for _, r := range *e.Records {
 				w.cookie++
 				w.log[w.cookie] = slices.Clone(r.Bytes)
-				if r.Cookie != nil {
-					*r.Cookie = w.cookie
-				}
+				delete(w.log, r.Appended(w.cookie))
 			}
 		case owner.LogFree:
 			for _, ck := range *e.Cookies {

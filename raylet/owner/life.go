@@ -154,10 +154,16 @@ func (lf *life) reap(t *taskRec) {
 	if t.ret0.flags&objLogged != 0 {
 		lf.journal.freeCookie(&t.ret0)
 	}
+	if t.isCreation() {
+		lf.journal.cookies = append(lf.journal.cookies, &t.actor.loggedAt)
+	}
 	if t.x == nil {
 		return
 	}
-	lf.journal.cookies = append(lf.journal.cookies, t.x.cookies...)
+	lf.journal.cookies = append(append(lf.journal.cookies, &t.x.retryAt, &t.x.closedAt), t.x.ends...)
+	if t.x.packed {
+		t.eachReturn(func(o *objRec) { lf.journal.freePacked(o.id) })
+	}
 	lf.objects.budget.returns -= int64(len(t.x.more)) * returnCost
 	for i := range t.x.more {
 		lf.journal.freeCookie(&t.x.more[i])

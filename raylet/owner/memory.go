@@ -187,7 +187,7 @@ func (ms *memory) unpack(o *objRec) bool {
 	if t := o.rec; t != nil {
 		f.left = append(f.left, &t.doneAt)
 		if t.x != nil {
-			f.left = append(f.left, t.x.cookies...)
+			f.left = append(f.left, t.x.ends...)
 		}
 	}
 	if !ms.askNext(f) {

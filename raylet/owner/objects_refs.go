@@ -228,10 +228,7 @@ func (os *objects) forgetObject(o *objRec) {
 	os.puts.remove(&o.id)
 	os.journal.forget(o.id, o)
 	os.journal.cookies = append(os.journal.cookies, &o.cookie)
-	if cks := os.journal.putCookies[o.id]; cks != nil {
-		os.journal.cookies = append(os.journal.cookies, cks...)
-		delete(os.journal.putCookies, o.id)
-	}
+	os.journal.freePacked(o.id)
 }
 
 func (j *journal) freeCookie(o *objRec) { j.cookies = append(j.cookies, &o.cookie) }

@@ -85,7 +85,7 @@ type step struct {
 	ended      bool // and with it the job: no detached actor is left
 	stopped    bool // the node stops: nothing is taken in any more
 
-	effects []Effect // the first is for the log
+	effects []Effect // the first logEffects are for the log
 	changes []Transition
 	stats   Counters
 	timers  timerHeap
@@ -107,18 +107,19 @@ type journal struct {
 	optLast        *wire.TaskOptions
 	optLNo         uint32
 	keyBuf         []byte
-	putCookies     map[ids.ObjectID][]*uint64 // of further records about puts
-	deadLog        []*uint64                  // what a rebuilt core found in the log and has no use for
-	tombs          []tomb                     // oldest first, by number
-	forgotOfDriver bool                       // something in forgot was made by a driver
-	sent           uint64                     // by the driver, of what it may send again
+	packedAt       map[ids.ObjectID]*uint64 // of the records that say where the store has a packed value
+	deadLog        []*uint64                // what a rebuilt core found in the log and has no use for
+	tombs          queue.Queue[tomb]        // by number
+	lapsed         []*uint64                // forget records, in this step
+	forgotOfDriver bool                     // something in forgot was made by a driver
+	sent           uint64                   // by the driver, of what it may send again
 	fetches        map[uint64]*fetch
 	token          uint64
 }
 
 func newJournal(s *step) *journal {
 	return &journal{step: s, optNo: make(map[*wire.TaskOptions]uint32), optKeys: make(map[string]uint32), optByNo: make(map[uint32]*wire.TaskOptions),
-		optCookies: make(map[uint32]*uint64), putCookies: make(map[ids.ObjectID][]*uint64), fetches: make(map[uint64]*fetch)}
+		optCookies: make(map[uint32]*uint64), packedAt: make(map[ids.ObjectID]*uint64), fetches: make(map[uint64]*fetch)}
 }
 
 // tasks is the table of tasks: their records, states and timers, and what is to be looked at in this step. It knows no other part but the step.

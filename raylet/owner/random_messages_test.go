@@ -75,8 +75,8 @@ func (h *hostile) step(c *Core, now int64, ev Event) {
 		for _, r := range *e.Records {
 			h.cookie++
 			h.logs[h.cookie] = append([]byte(nil), r.Bytes...)
-			if r.Cookie != nil {
-				*r.Cookie = h.cookie
+			if old := r.Appended(h.cookie); old != 0 && h.n(2, "replaced") == 0 {
+				delete(h.logs, old)
 			}
 		}
 	}

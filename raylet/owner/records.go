@@ -137,7 +137,10 @@ type extra struct {
 	stream          *streamRec
 	timer           *timer // deadline, backoff or grace
 	group           *group
-	cookies         []*uint64 // of further log records
+	retryAt         uint64    // log position of what it was charged
+	closedAt        uint64    // log position of that nobody reads its stream
+	ends            []*uint64 // log positions of ends after the first, which have results that it lacks
+	packed          bool      // journal.packedAt has some of its objects
 	isolatedClass   *classRec // the isolated class it runs in
 	errors          uint32    // attempts charged for errors of its own, where these are counted apart from tries
 	ooms            uint8

@@ -41,6 +41,7 @@ type actorRec struct {
 	closing   *timer      // of its close hook, while it is Stopping
 	watchers  []watcher
 	moved     bool          // in this step, and its watchers are to hear
+	loggedAt  uint64        // log position of its last record
 	logged    *record.Actor // what the log of a rebuilt core says
 }
 

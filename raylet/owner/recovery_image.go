@@ -23,19 +23,20 @@ type image struct {
 }
 
 type taskImage struct {
-	submit  *record.Submit
-	cookie  uint64
-	done    *record.Done
-	doneAt  uint64
-	results []*record.Done // of the ends before it
-	retry   *record.Retry
-	again   bool // charged after its end: it was being made again
-	actor   *record.Actor
-	further []uint64
-	objects []*objectImage // its early seals, items and packed values
-	closed  bool           // a stream that nobody reads
-	gone    bool
-	rec     *taskRec
+	submit                     *record.Submit
+	cookie                     uint64
+	done                       *record.Done
+	doneAt                     uint64
+	results                    []*record.Done // of the ends before it
+	retry                      *record.Retry
+	again                      bool // charged after its end: it was being made again
+	actor                      *record.Actor
+	retryAt, closedAt, actorAt uint64
+	ends                       []uint64       // of results
+	objects                    []*objectImage // its early seals, items and packed values
+	closed                     bool           // a stream that nobody reads
+	gone                       bool
+	rec                        *taskRec
 }
 
 type objectImage struct {
@@ -78,22 +79,22 @@ func (im *image) add(n *numbered) {
 	case *record.Done:
 		t := im.task(r.Done.Task)
 		if t.done != nil {
-			t.further = append(t.further, t.doneAt)
+			t.ends = append(t.ends, t.doneAt)
 			t.results = append(t.results, t.done)
 		}
 		t.done, t.doneAt, t.again = r, cookie, false
 	case *record.Retry:
 		t := im.task(r.Task)
 		t.retry, t.again = r, t.done != nil
-		t.further = append(t.further, cookie)
+		im.replace(&t.retryAt, cookie)
 	case *record.Closed:
 		t := im.task(r.Task)
 		t.closed = true
-		t.further = append(t.further, cookie)
+		im.replace(&t.closedAt, cookie)
 	case *record.Actor:
 		t := im.task(ids.TaskID(r.Actor))
 		t.actor = r
-		t.further = append(t.further, cookie)
+		im.replace(&t.actorAt, cookie)
 	case *record.Object:
 		if old := im.objects[r.ID]; old != nil { // made again
 			old.gone = true
@@ -109,12 +110,18 @@ func (im *image) add(n *numbered) {
 			im.object(o)
 		}
 	case *record.Forget:
-		im.tombs = append(im.tombs, tomb{at: &cookie, seq: n.seq, ofDriver: true})
+		im.tombs = append(im.tombs, tomb{at: &cookie, seq: n.seq})
 		im.forgotten = append(im.forgotten, r.IDs)
 		for _, id := range r.IDs {
 			im.forget(id)
 		}
 	}
+}
+
+// replace notes the position of a record that says all that the one before it said.
+func (im *image) replace(at *uint64, cookie uint64) {
+	im.dead = append(im.dead, *at)
+	*at = cookie
 }
 
 func (im *image) forget(id ids.ObjectID) {
@@ -127,7 +134,7 @@ func (im *image) forget(id ids.ObjectID) {
 		return
 	}
 	t.gone = true
-	im.dead = append(append(im.dead, t.cookie, t.doneAt), t.further...)
+	im.dead = append(append(im.dead, t.cookie, t.doneAt, t.retryAt, t.closedAt, t.actorAt), t.ends...)
 	for _, o := range t.objects {
 		im.forgetObject(o.ID)
 	}
@@ -163,6 +170,21 @@ func (t *taskImage) result(i uint32) (*wire.Result, uint32) {
 	return nil, 0
 }
 
+// endSaysAll tells whether the last end of a task has all that those before it have.
+func (t *taskImage) endSaysAll() bool {
+	spec := t.submit.Spec
+	if spec.Kind == wire.TaskActorCreate || spec.Opts.NumReturns == wire.Streaming {
+		return true
+	}
+	n := 0
+	for i := range t.done.Done.Results {
+		if t.done.Done.Results[i].Kind != wire.ResultNone {
+			n++
+		}
+	}
+	return n >= int(spec.Opts.NumReturns)
+}
+
 func (t *taskImage) resolveOpts(opts map[uint32]*wire.TaskOptions) bool {
 	if t.submit == nil {
 		return false
@@ -181,7 +203,9 @@ func (j *journal) rebuild(im *image) {
 		j.optCookies[no] = &ck
 		j.optKeys[string(record.EncodeOptions(nil, o))] = no
 	}
-	j.tombs = im.tombs
+	for _, t := range im.tombs {
+		j.tombs.Push(t)
+	}
 	for _, ck := range im.dead {
 		j.deadLog = append(j.deadLog, &ck)
 	}

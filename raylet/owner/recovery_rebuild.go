@@ -89,9 +89,15 @@ func (rc *recovery) buildTask(ti *taskImage) {
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
 	t.ret0.flags |= objOfDriver // for all that is known
 	t.detachedDescendant = ti.submit.DetachedDescendant
-	for _, ck := range ti.further {
-		x := t.ext()
-		x.cookies = append(x.cookies, &ck)
+	if ti.retryAt != 0 || ti.closedAt != 0 {
+		t.ext().retryAt, t.ext().closedAt = ti.retryAt, ti.closedAt
+	}
+	for _, ck := range ti.ends {
+		if ti.endSaysAll() {
+			rc.journal.deadLog = append(rc.journal.deadLog, &ck)
+		} else {
+			t.ext().ends = append(t.ext().ends, &ck)
+		}
 	}
 	if t.nret == wire.Streaming {
 		t.x.stream.anyone = true
@@ -124,6 +130,7 @@ func (rc *recovery) buildTask(ti *taskImage) {
 	}
 	if t.spec.Kind == wire.TaskActorCreate {
 		rc.buildActor(t, ti.actor)
+		t.actor.loggedAt = ti.actorAt
 		t.actor.parent = ti.submit.Parent
 	}
 }
@@ -164,7 +171,7 @@ func (rc *recovery) buildObject(im *objectImage) {
 		}
 	}
 	if im.packed != nil {
-		*rc.journal.objectCookie(o) = im.packedAt
+		*rc.journal.packedPlace(o) = im.packedAt
 	}
 	if im.packed != nil && o.state == object.Inline {
 		rc.setPacked(o, im.packed.Size)

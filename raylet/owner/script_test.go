@@ -24,6 +24,10 @@ type script struct {
 	lease  ids.LeaseID
 	seen   []Transition
 	trust  bool // steps are not validated: there are many
+
+	keepsReplaced bool           // the log has what other records have replaced, as that of a killed process may
+	freed         []uint64       // records that are not needed any more
+	log           func([]Effect) // a log of a step's effects in place of logs
 }
 
 const (
@@ -47,12 +51,17 @@ func (s *script) step(ev Event) {
 	s.now += 1000
 	s.out = nil
 	for _, e := range s.c.Step(s.now, ev) {
-		if e.Kind == Log {
+		if e.Kind == LogFree && s.log == nil {
+			for _, ck := range *e.Cookies {
+				s.freed = append(s.freed, *ck)
+			}
+		}
+		if e.Kind == Log && s.log == nil {
 			for _, r := range *e.Records {
 				s.cookie++
 				s.logs[s.cookie] = append([]byte(nil), r.Bytes...)
-				if r.Cookie != nil {
-					*r.Cookie = s.cookie
+				if old := r.Appended(s.cookie); old != 0 && !s.keepsReplaced {
+					delete(s.logs, old)
 				}
 			}
 		}
@@ -60,6 +69,9 @@ func (s *script) step(ev Event) {
 			s.seen = append(s.seen, *e.Changes...)
 		}
 		s.out = append(s.out, e)
+	}
+	if s.log != nil {
+		s.log(s.out)
 	}
 	if s.trust {
 		return

@@ -179,8 +179,8 @@ func (cl *simClient) receive() {
 		}
 	case *wire.Resync:
 		if m.Component == wire.ComponentOwner && !(cl.role == wire.RoleWorker && m.Epoch != 0 && cl.w.rng.Float64() < cl.w.silent) {
-			if cl.role == wire.RoleDriver && m.Epoch != 0 && cl.w.rng.IntN(2) == 0 {
-				cl.replay()
+			if cl.role == wire.RoleDriver && m.Epoch != 0 && cl.w.rng.IntN(2) == 0 && !cl.w.cfg.VolatileLog {
+				cl.replay() // it has found its node again
 			}
 			cl.declare(m.Epoch)
 		}

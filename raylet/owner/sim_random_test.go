@@ -26,7 +26,7 @@ type wildPlan struct {
 
 func (p wildPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
-	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, MaxLineageBytes: 20 << 10, sweepPart: 3})
+	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, VolatileLog: p.volatile, MaxLineageBytes: 20 << 10, sweepPart: 3})
 	w.crash, w.silent, w.refusals = p.crash, p.silent, p.refusals
 	w.addNodes(p.others)
 	d := &simActors{simDriver: newSimDriver(w), seq: make(map[[2]ids.TaskID]uint64)}
@@ -313,6 +313,7 @@ func TestSimulationOfTheWorst(t *testing.T) {
 		"all": {actors: true, streams: true, deadlines: true, ungets: true, refusals: .02, memory: .02, stores: .02, scheds: .02, silent: .05,
 			simPlan: simPlan{crash: .003, deaths: .05, losses: .05, cancels: .05, budget: 16 << 10, message: 2 << 10}},
 		"nodes":    {actors: true, streams: true, stores: .03, simPlan: simPlan{others: 3, nodes: .08, deaths: .05, losses: .05, cancels: .05, crash: .003}},
+		"volatile": {actors: true, streams: true, deadlines: true, simPlan: simPlan{volatile: true, crash: .005, deaths: .05, losses: .05, cancels: .05, budget: 16 << 10}},
 		"leaves":   {actors: true, streams: true, leaves: true, deadlines: true},
 		"detached": {actors: true, streams: true, leaves: true, detached: true, simPlan: simPlan{deaths: .05, crash: .003}},
 	} {

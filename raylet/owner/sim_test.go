@@ -159,11 +159,12 @@ type simPlan struct {
 	children, fails, gets   bool
 	others                  int     // further nodes
 	nodes                   float64 // deaths of one of them
+	volatile                bool    // the log ends with the process: what was freed stays freed
 }
 
 func (p simPlan) run(t *testing.T, seed uint64) {
 	t.Helper()
-	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, sweepPart: 3})
+	w := newSimWorld(t, seed, Config{InlineBudget: p.budget, SendWindow: int64(seed%3) * 700, MessageArgs: p.message, VolatileLog: p.volatile, sweepPart: 3})
 	w.crash = p.crash
 	w.addNodes(p.others)
 	d := newSimDriver(w)
@@ -278,6 +279,7 @@ func TestSimulation(t *testing.T) {
 		"nodes":    {acts: 60, gets: true, others: 3, children: true, fails: true},
 		"no nodes": {acts: 60, gets: true, others: 3, nodes: .08, children: true, losses: .03},
 		"rebuilds": {acts: 50, gets: true, crash: .01, children: true, fails: true},
+		"volatile": {acts: 50, gets: true, crash: .01, losses: .05, children: true, fails: true, budget: 16 << 10, volatile: true},
 		"moved":    {acts: 50, gets: true, crash: .01, others: 2, nodes: .05, children: true},
 		"all":      {acts: 50, gets: true, others: 2, nodes: .03, deaths: .05, losses: .05, cancels: .05, crash: .004, children: true, fails: true, budget: 16 << 10, message: 2 << 10},
 	} {

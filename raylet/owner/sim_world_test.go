@@ -59,6 +59,7 @@ type simRecord struct {
 	cookie uint64
 	b      []byte
 	freed  bool
+	lapsed bool
 	gone   bool // with its segment
 }
 
@@ -155,31 +156,44 @@ func (w *simWorld) do(e *Effect) {
 				w.t.Fatalf("the core logs what cannot be read: %v", err)
 			}
 			w.remember(rec)
-			if r.Cookie != nil {
-				*r.Cookie = ck
+			if old := r.Appended(ck); old != 0 {
+				w.free(old)
 			}
 		}
 	case LogFree:
 		for _, ck := range *e.Cookies {
 			if *ck != 0 {
-				r := &w.log[w.cookies[*ck]]
-				if r.freed {
-					w.t.Fatalf("record %d is freed twice", *ck)
-				}
-				r.freed = true
+				w.free(*ck)
 			}
+		}
+	case LogLapse:
+		for _, ck := range *e.Cookies {
+			w.log[w.cookies[*ck]].lapsed = true
 		}
 	case Fetch:
 		r := w.log[w.cookies[uint64(e.N)]]
-		if r.freed {
+		switch {
+		case !r.freed:
+			w.post("log", Fetched{Token: e.Token, Record: r.b})
+		case w.cfg.VolatileLog: // in the step that asked
+			w.post("log", Fetched{Token: e.Token, Err: errs.New(errs.CodeUnknown, "no record %d", e.N)})
+		default:
 			w.t.Fatalf("record %d is read after it was freed", e.N)
 		}
-		w.post("log", Fetched{Token: e.Token, Record: r.b})
 	case After:
 		w.timer = w.now + e.N
 	case JobEnded:
 		w.ended = true
 	}
+}
+
+func (w *simWorld) free(ck uint64) {
+	w.t.Helper()
+	r := &w.log[w.cookies[ck]]
+	if r.freed {
+		w.t.Fatalf("record %d is freed twice", ck)
+	}
+	r.freed = true
 }
 
 // remember notes what is forgotten of what the driver made: it does not come again.
@@ -222,7 +236,7 @@ func (w *simWorld) directory(m any) {
 // or not, as the log likes.
 func (w *simWorld) rebuild() {
 	w.t.Helper()
-	keepFreed := w.rng.IntN(2) == 0
+	keepFreed := w.rng.IntN(2) == 0 && !w.cfg.VolatileLog
 	c, err := Rebuild(w.cfg, func(yield func(uint64, []byte) bool) {
 		for _, i := range w.rng.Perm(len(w.log)) {
 			r := w.log[i]
@@ -236,6 +250,7 @@ func (w *simWorld) rebuild() {
 	}
 	for i := range w.log {
 		w.log[i].freed = w.log[i].gone || w.log[i].freed && !keepFreed // the new core frees what it finds, again
+		w.log[i].lapsed = false
 	}
 	for id := range w.notInLog {
 		if c.isKnown(id) {
@@ -280,19 +295,23 @@ func (w *simWorld) oldest() (at int, recs []simRecord, ok bool) {
 	return 0, nil, false
 }
 
-// drop removes segments in which nothing is live.
+// drop removes segments in which nothing is live, and the oldest ones if all that is live in them has lapsed.
 func (w *simWorld) drop() {
+	oldest := true
 	for at := 0; at+simSegment < len(w.log); at += simSegment {
 		recs := w.log[at : at+simSegment]
-		if !slices.ContainsFunc(recs, func(r simRecord) bool { return !r.freed }) {
-			for i := range recs {
-				recs[i].gone = true
-			}
+		if slices.ContainsFunc(recs, func(r simRecord) bool { return !r.freed && (!oldest || !r.lapsed) }) {
+			oldest = false
+			continue
+		}
+		for i := range recs {
+			recs[i].freed, recs[i].gone = true, true
 		}
 	}
 }
 
-// tend is the upkeep of the log as the node does it: it frees tombstones, or moves a record of any segment or all of the oldest one.
+// tend is the upkeep of the log as the node does it, which moves what is live in the oldest segment. Sometimes it moves a record of any segment, which
+// must do no harm.
 func (w *simWorld) tend() {
 	w.drop()
 	if len(w.log) == 0 {
@@ -302,10 +321,6 @@ func (w *simWorld) tend() {
 	if !ok || w.rng.IntN(2) == 0 {
 		w.move(w.rng.IntN(len(w.log)))
 		return
-	}
-	tombs, _ := w.c.FreeTombs(recs[0].cookie + simSegment)
-	for _, ck := range tombs {
-		w.log[w.cookies[ck]].freed = true
 	}
 	for i := range recs {
 		w.move(at + i)
@@ -319,7 +334,7 @@ func (w *simWorld) tend() {
 // move moves a live record to the end of the log.
 func (w *simWorld) move(i int) {
 	r := w.log[i]
-	if r.freed {
+	if r.freed || r.lapsed {
 		return
 	}
 	at := w.c.Relocate(r.cookie, r.b)

@@ -59,13 +59,15 @@ func (c *Core) drain() {
 	}
 }
 
-// flushFreed emits what the step forgot: the log's tombstone before what it allows.
+// flushFreed emits what the step forgot: the log's tombstone before what it allows. Of a log that ends with the process the frees are all there is: they
+// are among the first effects.
 func (c *Core) flushFreed() {
 	if len(c.forgot) > 0 {
 		c.logForget()
 		c.forgot = c.forgot[:0]
 	}
-	if len(c.cookies) > 0 && !c.ended {
+	c.flushLapsed()
+	if len(c.cookies) > 0 && !c.ended && !c.cfg.VolatileLog {
 		c.effects = append(c.effects, Effect{Kind: LogFree, Cookies: &c.cookies})
 	}
 	c.flushFrees()
@@ -93,9 +95,14 @@ func (c *Core) arm() {
 
 // emitted gives the effects of the step, its records first.
 func (c *Core) emitted() []Effect {
-	if len(c.logs) == 0 {
-		return c.effects[1:]
+	first := logEffects
+	if len(c.cookies) > 0 && !c.ended && c.cfg.VolatileLog {
+		first--
+		c.effects[first] = Effect{Kind: LogFree, Cookies: &c.cookies}
 	}
-	c.effects[0] = Effect{Kind: Log, Records: &c.logs}
-	return c.effects
+	if len(c.logs) > 0 {
+		first--
+		c.effects[first] = Effect{Kind: Log, Records: &c.logs}
+	}
+	return c.effects[first:]
 }
