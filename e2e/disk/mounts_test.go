@@ -12,7 +12,14 @@ import (
 func tmpfs(t *testing.T, size string) string {
 	t.Helper()
 	dir := harness.TempDir(t)
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+	tmpfsOn(t, dir, size)
+	return dir
+}
+
+// tmpfsOn mounts one on a directory, which this user alone may use.
+func tmpfsOn(t *testing.T, dir, size string) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
 		t.Fatalf("mount: %v", err)
 	}
 	t.Cleanup(func() {
@@ -20,7 +27,6 @@ func tmpfs(t *testing.T, size string) string {
 			t.Errorf("unmount: %v", err)
 		}
 	})
-	return dir
 }
 
 // remount makes a tmpfs read-only, or writable again.

@@ -76,10 +76,11 @@ func (t *owners) resume(job ids.JobID, orphan bool) {
 }
 
 // logOptions are those of an owner's log. A node with a small store is to be small: what the log keeps mapped and in memory to be
-// written again is a share of it, below what it is by default.
+// written again is a share of it, below what it is by default, and a few segments fit into that. So the log of a node that does not come back
+// is in memory, unless much in it is live.
 func logOptions(store uint64, keep bool) oplog.Options {
 	share := max(4<<20, int(min(store/32, oplog.DefaultReuse)))
-	return oplog.Options{Unlink: !keep, Reuse: share, Memory: share, MaxSegment: 2 * share}
+	return oplog.Options{Unlink: !keep, MinSegment: min(share/4, oplog.DefaultMinSegment), Reuse: share, Memory: share, MaxSegment: 2 * share}
 }
 
 // start adds the owner of a job to the tree. Of a job of before the node's restart it waits, even if nothing was logged.
