@@ -149,7 +149,7 @@ func (j *journal) logObject(o *objRec, res *wire.Result, attempt uint32, node id
 }
 
 // logFreed records that a put's value is gone while lineage needs the put's name: a rebuilt owner is not to ask the store for it, nor to seal it once
-// more when a driver says again that it has made it.
+// more when a driver says again that it has made it. Or that a stream's item is: how far the stream has come a rebuilt owner knows by its items' records.
 func (j *journal) logFreed(o *objRec) {
 	at := len(j.logbuf)
 	j.logbuf = record.AppendObject(j.logbuf, j.nextRecord(), o.id, o.attempt, &wire.Result{}, 0)

@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/raylet/oplog"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/record"
@@ -184,6 +185,55 @@ func TestACoreIsRebuiltWithAndWithoutWhatWasReplaced(t *testing.T) {
 				if at := s.c.Relocate(ck, b); at == nil && !slices.Contains(s.freed, ck) {
 					t.Errorf("%T at %d is neither known nor freed", r, ck)
 				}
+			}
+		})
+	}
+}
+
+// A long stream keeps no item's bytes in the log that its reader has let go of. The next core knows how far it is.
+func TestTheLogKeepsNoItemsThatWereLetGoOf(t *testing.T) {
+	for name, budget := range map[string]int64{"in messages": 0, "packed": 1} {
+		t.Run(name, func(t *testing.T) {
+			const items, size = 50, 2000
+			s := newScript(t, Config{InlineBudget: budget})
+			spec := s.submit(&wire.TaskOptions{Func: "rows", NumReturns: wire.Streaming, MaxRetries: 1})
+			l := s.grant(worker)
+			x := s.executed(worker)
+			send := func(i uint32) {
+				s.from(worker, &wire.StreamItem{Task: spec.ID, Attempt: x.Attempt, Index: i, Result: inline(string(make([]byte, size)))})
+				if budget > 0 {
+					s.step(FromStore{Msg: objectstore.Packed{ID: spec.ID.Return(int(i)), Size: size}})
+				}
+			}
+			for i := range uint32(items) {
+				send(i)
+				s.from(driver, &wire.StreamNext{Task: spec.ID, Index: i}, &wire.AddRef{ID: spec.ID.Return(int(i))})
+				s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(int(i))}})
+			}
+			for _, ck := range s.freed {
+				delete(s.logs, ck)
+			}
+			bytes := 0
+			for _, b := range s.logs {
+				bytes += len(b)
+			}
+			if bytes > items*60+1000 {
+				t.Errorf("the log has %d bytes for a stream of %d items that are gone", bytes, items)
+			}
+			h, w := holds(1), holds(1)
+			h.Handles = []ids.ObjectID{spec.ID.Stream()}
+			h.Streams = []wire.StreamNext{{Task: spec.ID, Index: items}}
+			w.Tasks = []wire.Attempt{{Task: spec.ID, Attempt: x.Attempt, Lease: l}}
+			s.answered(1, map[ids.ClientID]*wire.Holdings{driver: h, worker: w})
+			send(items)
+			s.from(driver, &wire.StreamNext{Task: spec.ID, Index: items})
+			if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || got[0].Index != items || got[0].Result.Kind == wire.ResultError {
+				t.Fatalf("its reader hears %+v", got)
+			}
+			s.from(worker, &wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Items: items + 1})
+			s.from(driver, &wire.StreamNext{Task: spec.ID, Index: items + 1})
+			if got := sent[*wire.StreamItem](s, driver); len(got) != 1 || got[0].Result.Kind != wire.ResultNone {
+				t.Errorf("at its end its reader hears %+v", got)
 			}
 		})
 	}

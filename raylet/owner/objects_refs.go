@@ -170,6 +170,7 @@ func (os *objects) drop(o *objRec) {
 	if o.flags&objPromised != 0 {
 		os.up.maybeUnneeded(o)
 	}
+	logged := o.bytesInLog()
 	switch o.state {
 	case object.Pending:
 		if o.flags&(objPlaceholder|objPromised) == objPlaceholder {
@@ -207,7 +208,23 @@ func (os *objects) drop(o *objRec) {
 	}
 	if o.rec.live == 0 {
 		os.up.reap(o.rec)
+	} else if o.rec.nret == wire.Streaming && logged >= logItem {
+		os.journal.logFreed(o)
 	}
+}
+
+// logItem is how many bytes of a stream's item are worth a record that it was freed, which takes some 40. A stream may go on for ever.
+const logItem = 256
+
+// bytesInLog is how much of an object's value is in the log.
+func (o *objRec) bytesInLog() int64 {
+	switch {
+	case o.res == nil:
+		return 0
+	case o.flags&objPacked != 0:
+		return int64(o.res.Size)
+	}
+	return sizeOf(o.res)
 }
 
 func (os *objects) dropValue(o *objRec) {

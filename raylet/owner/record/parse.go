@@ -66,8 +66,8 @@ func parseBody(kind recordKind, b []byte) (Record, error) {
 	case recObject:
 		r := &Object{}
 		err := readObject(b, r)
-		if err == nil && (r.Result.Kind == wire.ResultNone && !r.ID.IsPut() || (r.Result.Kind == wire.ResultError) != (r.Result.Err != nil)) {
-			err = errors.New("no result")
+		if err == nil && (r.Result.Kind == wire.ResultError) != (r.Result.Err != nil) {
+			err = errors.New("an error that is none")
 		}
 		return r, err
 	case recRetry:

@@ -37,7 +37,7 @@ type Done struct {
 	Done  wire.Done  // Task, Attempt, Results, Items, Err
 }
 
-// Object is an object that no Done has: a put, an early seal, a stream's item. Without a result it is a put whose value was freed.
+// Object is an object that no Done has: a put, an early seal, a stream's item. Without a result it is a put, or an item, whose value was freed.
 type Object struct {
 	ID      ids.ObjectID
 	Attempt uint32
