@@ -51,6 +51,8 @@ var onlyForTests = []struct{ what, why string }{
 	{"graph/sim", "the simulator of a graph over workers: tests compare policies in it"},
 	{"graph/order.Tasks.*", "the plain graph, of which tests of three packages want an order"},
 	{"internal/config.Default", "tests of those who take settings"},
+	{"internal/trust/join.Server.Config", "tests serve by it on a port of their own"},
+	{"raylet/owner/task.Events", "tests of two packages go through the machine"},
 	{"wire.Append", "the plain form of an Encoder, which tests of one message want"},
 	{"wire.Decode", "the plain form of a Decoder"},
 	{"objectstore/spill/format.Decode*", "the other half of the file's format: what is written is read, and fuzzed"},

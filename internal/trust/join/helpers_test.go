@@ -110,7 +110,7 @@ func with(t testing.TB, s *Server, ask func(net.Conn) (Grant, error)) (Grant, er
 	t.Helper()
 	dialed, accepted := pair(t)
 	served := make(chan error, 1)
-	go func() { served <- s.Serve(context.Background(), tls.Server(accepted, s.config())) }()
+	go func() { served <- s.Serve(context.Background(), tls.Server(accepted, s.Config())) }()
 	g, err := ask(dialed)
 	_ = dialed.Close()
 	return g, err, <-served
@@ -178,11 +178,4 @@ func meet(t testing.TB, a, b *credentials.Live) error {
 		_ = dialed.Close()
 	}
 	return errors.Join(err, <-answered)
-}
-
-// config is for the connections that Serve gets, on a port of their own.
-func (s *Server) config() *tls.Config {
-	cfg := s.Live.Open()
-	cfg.NextProtos = []string{Protocol}
-	return cfg
 }

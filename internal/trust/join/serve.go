@@ -46,6 +46,13 @@ type Conn interface {
 	ConnectionState() tls.ConnectionState
 }
 
+// Config is for the connections that Serve gets, on a port of their own.
+func (s *Server) Config() *tls.Config {
+	cfg := s.Live.Open()
+	cfg.NextProtos = []string{Protocol}
+	return cfg
+}
+
 // Serve answers one question, over a connection on which this server shows its certificate and asks for the other's, and closes it. The error is what
 // the node was refused for, or how the exchange failed.
 func (s *Server) Serve(ctx context.Context, conn Conn) error {

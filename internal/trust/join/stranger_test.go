@@ -93,9 +93,9 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 	tok := w.token(t, authority.Making{Role: trust.Data})
 	for what, serve := range map[string]func(net.Conn){
 		"says nothing":              func(net.Conn) {},
-		"shakes hands and is quiet": func(c net.Conn) { _ = tls.Server(c, w.server.config()).Handshake() },
+		"shakes hands and is quiet": func(c net.Conn) { _ = tls.Server(c, w.server.Config()).Handshake() },
 		"sends half an answer": func(c net.Conn) {
-			conn := tls.Server(c, w.server.config())
+			conn := tls.Server(c, w.server.Config())
 			_, _ = conn.Write([]byte{0, 0, 1, 0, '{'})
 		},
 	} {
@@ -154,7 +154,7 @@ func TestAStrangerAtTheServer(t *testing.T) {
 			ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 		}
 		served := make(chan error, 1)
-		go func() { served <- w.server.Serve(ctx, tls.Server(accepted, w.server.config())) }()
+		go func() { served <- w.server.Serve(ctx, tls.Server(accepted, w.server.Config())) }()
 		conn := tls.Client(dialed, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{Protocol}})
 		_, _ = conn.Write(c.says)
 		err := <-served
@@ -173,7 +173,7 @@ func TestAStrangerAtTheServer(t *testing.T) {
 	dialed, accepted := pair(t)
 	go func() { _, _ = dialed.Write([]byte("GET / HTTP/1.1\r\n\r\n")) }()
 	var record tls.RecordHeaderError
-	if err := w.server.Serve(t.Context(), tls.Server(accepted, w.server.config())); !errors.As(err, &record) {
+	if err := w.server.Serve(t.Context(), tls.Server(accepted, w.server.Config())); !errors.As(err, &record) {
 		t.Errorf("plain text: %v", err)
 	}
 }

@@ -96,6 +96,15 @@ func (e Event) String() string {
 	return "invalid"
 }
 
+// Events lists every event.
+func Events() []Event {
+	out := make([]Event, numEvents)
+	for i := range out {
+		out[i] = Event(i)
+	}
+	return out
+}
+
 // table is the machine; None is no transition.
 var table = [numStates][numEvents]State{
 	None:         {Submit: PendingArgs},

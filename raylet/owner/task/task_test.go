@@ -28,7 +28,7 @@ func TestEveryPairIsLegalOrRejectedAsInTheTable(t *testing.T) {
 	got.WriteString("\n")
 	for _, s := range States() {
 		fmt.Fprintf(&got, "%v:", s)
-		for _, e := range events() {
+		for _, e := range Events() {
 			if to, ok := Next(s, e); ok {
 				fmt.Fprintf(&got, " %v>%v", e, to)
 			}
@@ -78,13 +78,4 @@ func TestNamesAreReadBack(t *testing.T) {
 	if _, ok := Parse("SLEEPING"); ok {
 		t.Error("an unknown name is read")
 	}
-}
-
-// events lists every event.
-func events() []Event {
-	out := make([]Event, numEvents)
-	for i := range out {
-		out[i] = Event(i)
-	}
-	return out
 }
