@@ -1,3 +1,7 @@
+// It takes gigabytes of memory, and ten times that under the race detector.
+
+//go:build !race
+
 package lint
 
 import (
