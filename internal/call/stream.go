@@ -39,7 +39,7 @@ func (s *Stream) Open(k *Call) {
 		return
 	}
 	s.end = &streamEnd{c: k.tc.Client, task: k.spec.ID, f: k.f}
-	runtime.AddCleanup(s, (*streamEnd).close, s.end)
+	runtime.AddCleanup(s, (*streamEnd).dropped, s.end)
 }
 
 // Next waits for the next item; ok is false after the last one. An error ends the stream,
@@ -77,6 +77,13 @@ func (s *Stream) Close() {
 	}
 	s.end.close()
 	s.done = true
+}
+
+// dropped closes the end of a stream that is garbage. It does not wait for the node, as other cleanups of the process are behind it.
+func (e *streamEnd) dropped() {
+	if !e.over.Load() {
+		go e.close()
+	}
 }
 
 func (e *streamEnd) close() {

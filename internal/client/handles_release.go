@@ -46,7 +46,8 @@ func (r *releaser) unpin(p *pin) {
 	r.added()
 }
 
-// added arms the timer, or flushes when the batch is full. It unlocks mu.
+// added arms the timer, or has a full batch flushed. It unlocks mu. It waits for no flush: cleanups of the runtime come here, and all others of
+// the process, also the program's own, are behind one that waits for a node that reads nothing.
 func (r *releaser) added() {
 	n := r.waiting.Add(1)
 	if !r.armed && !r.closed {
@@ -59,7 +60,7 @@ func (r *releaser) added() {
 	}
 	r.mu.Unlock()
 	if n == flushAt {
-		r.up.Flush()
+		go r.up.Flush()
 	}
 }
 

@@ -99,9 +99,30 @@ func TestHandlesAskForTheFlushOfAFullBatch(t *testing.T) {
 			}
 			hs.Promised(object(i + 1)).Release()
 		}
+		synctest.Wait()
 		if up.flushed != 1 {
 			t.Errorf("the flush was asked for %d times", up.flushed)
 		}
+		hs.releaser.close()
+	})
+}
+
+// stuck stands for an outbox whose node reads nothing.
+type stuck struct{ until chan struct{} }
+
+func (s stuck) Flush() { <-s.until }
+
+// Cleanups of the runtime release handles, one after the other: one that waited would hold up all others of the process.
+func TestReleasesDoNotWaitForTheNode(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		up := stuck{make(chan struct{})}
+		hs := &handles{}
+		hs.releaser.up = up
+		for i := range uint64(2 * flushAt) {
+			hs.Promised(object(i + 1)).Release() // a deadlock if it waits
+		}
+		close(up.until)
+		synctest.Wait()
 		hs.releaser.close()
 	})
 }
