@@ -68,7 +68,7 @@ test: ## everything, checked: the Go half, then the Python half where there is P
 		echo "make test: the Go half has passed. The Python half was NOT run: it needs what is said above." >&2; \
 	fi
 
-gotest: ## the Go half: vet, build, all tests (needs only Go and make; calls between the languages are tested where make python was)
+gotest: ## the Go half: vet and all tests (needs only Go and make; calls between the languages are tested where make python was)
 	$(GATE) vet packages processes docs
 
 python: build ## a virtual environment, .venv, with the Python SDK (needs Python 3.11 or later with venv and pip)

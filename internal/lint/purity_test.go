@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -120,6 +121,17 @@ func TestEveryCoreIsHeldPure(t *testing.T) {
 	for _, p := range cores {
 		if !have[p] {
 			t.Errorf("%s has no Step, and is in the table of cores", p)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(string(text), "\n| cores |")
+	row, _, _ = strings.Cut(row, "\n")
+	for _, p := range cores {
+		if !strings.Contains(row, "`"+p+"`") {
+			t.Errorf("ARCHITECTURE.md does not name %s in its row of cores", p)
 		}
 	}
 	for p, why := range steppers {

@@ -2,7 +2,7 @@
 //
 // Core stands between the owners of a node's jobs and the schedulers of all nodes (package sched), which each decide who gets their own node's next lease. An
 // owner says how many leases of a class it wants; the core splits that over nodes, and leases come back from each. The policies are pure functions, each in a
-// file of its own. No shell drives the core yet.
+// file of its own. Its shell is in internal/node.
 //
 // # Why it is part of the raylet
 //
