@@ -18,14 +18,14 @@ func (ar *args) findSet(task ids.TaskID, attempt uint32) *argSet {
 	return nil
 }
 
-// pinArgs queues an attempt's arguments. One asked before is answered again; held says that it was
-// answered before a panic: it is pinned beyond any rule, and unanswered.
+// pinArgs queues an attempt's arguments as a set. A set that is there already is answered again. held: a core that has panicked answered this set, so its
+// objects are pinned at once, whatever the limits, and no answer is sent.
 func (ar *args) pinArgs(e PinArgs, held bool) {
 	if _, ok := ar.clients.byID[e.Worker]; !ok {
 		return // the owner learns of the worker's end from the scheduler
 	}
 	s := ar.findSet(e.Task, e.Attempt)
-	if s != nil && s.partial { // nobody reads what it has: its owner would not ask
+	if s != nil && s.partial { // no worker reads it, or its owner would not ask
 		ar.dropSet(s)
 	} else if s != nil {
 		if s.req.Ask != e.Ask { // a rebuilt owner asks
@@ -145,7 +145,7 @@ func (ar *args) admit(s *argSet) {
 	}
 }
 
-// activate counts a set's arguments against the share of running tasks, or no longer.
+// activate adds a set's arguments to the share of running tasks (argBytes), or takes them out.
 func (ar *args) activate(s *argSet, on bool) {
 	for _, r := range s.objs {
 		if on {
@@ -193,7 +193,7 @@ func (ar *args) remember(s *argSet) {
 	ar.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle && !s.left, s.left}})
 }
 
-// holdArgs takes the pins of an earlier core's set again. Whether its task waits in a get nobody says twice.
+// holdArgs pins again what a set of an earlier core held. The note has whether its task waits in a get, since no message says that again.
 func (ar *args) holdArgs(e heldArgs) {
 	ar.pinArgs(e.PinArgs, true)
 	if e.idle && ar.findSet(e.Task, e.Attempt) != nil {
@@ -284,8 +284,8 @@ func (ar *args) undoAdmit(s *argSet) {
 	s.admitted, s.missing, s.idle, s.orphans = false, 0, false, nil
 }
 
-// holdOrphans finds what a set of before a restart may have of an id: r, what it is now, and what it was. The set has one of them, and nobody knows which;
-// it holds all. It is false if there is nothing of the id.
+// holdOrphans finds everything that the task of a set from before a restart may read under an id: r, the object as it is now, and what dropped attempts left.
+// The task reads one of them, nobody knows which, so the set holds all. It is false if there is none.
 func (ar *args) holdOrphans(s *argSet, id ids.ObjectID, r ref) (ref, bool) {
 	was := ar.objects.orphansOf(s.req.Worker, id)
 	if r.o == nil && len(was) > 0 {
@@ -329,13 +329,12 @@ func (ar *args) setBytes(s *argSet) (n uint64) {
 	return n
 }
 
-// noRoom is a set for one of whose objects there is no room anywhere. Where others hold memory that
-// they may let go, the set gives up what it has, so that they can go on, and is let in again later;
-// else the room will never be there.
+// noRoom is called for a set when one of its objects finds no room anywhere. If others hold memory that they may let go of, the set gives up its own, so
+// that they can go on, and is admitted again later. Otherwise there will never be room, and the set is refused.
 func (ar *args) noRoom(s *argSet, err *errs.Error) {
 	switch {
 	case !s.admitted || ar.findSet(s.req.Task, s.req.Attempt) != s:
-		return // with another of its objects
+		return // it was called for another of its objects before
 	case s.answered || err.Code != errs.CodeStoreFull || ar.alone(s):
 		err = errs.New(err.Code, "%d objects of %d bytes have to be in memory together: %s", len(s.objs), ar.setBytes(s), err.Msg)
 		ar.refuseSet(s, err)
@@ -387,7 +386,7 @@ func (ar *args) argsIdle(e ArgsIdle) {
 	}
 }
 
-// abandonArgs takes the arguments of an attempt that was given up out of the count. What was not answered no worker reads.
+// abandonArgs takes the arguments of an abandoned attempt out of the share of running tasks. A set that was not answered is dropped: no worker reads it.
 func (ar *args) abandonArgs(e AbandonArgs) {
 	s := ar.findSet(e.Task, e.Attempt)
 	switch {

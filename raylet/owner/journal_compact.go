@@ -11,8 +11,8 @@ import (
 
 // What the log's upkeep needs to know. It asks between two steps.
 
-// Relocate says what becomes of a live record at the log's tail: where the
-// new position goes if it is to be appended again as it is, or nil if it is not needed.
+// Relocate decides on a live record at the log's tail. It returns where the record's position is kept, so that the log can append the record again and
+// write the new position there; nil: the record is not needed.
 func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
 	r, seq, err := record.Parse(rec)
 	if err != nil {
@@ -86,7 +86,8 @@ type tomb struct {
 	sent uint64  // how much the driver had sent that it may send again
 }
 
-// flushLapsed emits which forget records are needed no longer than the records before them: those that name what no driver sends again.
+// flushLapsed emits the forget records that lapse: no driver will send again what they name, so they are needed only while the log has the records before
+// them.
 func (c *Core) flushLapsed() {
 	for c.tombs.Len() > 0 && !c.recovering && (c.clients.drivers == 0 || c.sent-c.tombs.Front().sent >= wire.Replayed) {
 		c.lapsed = append(c.lapsed, c.tombs.Pop().at)

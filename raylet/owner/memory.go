@@ -98,7 +98,7 @@ func (ms *memory) packed(m objectstore.Packed) {
 	ms.packSettled(o)
 }
 
-// packSettled lets go on who waits for the end of a pack: it is looked anew at what they take.
+// packSettled wakes what waits for the end of a pack. Each looks again at where the value is.
 func (ms *memory) packSettled(o *objRec) {
 	if w := o.waits; w != nil {
 		o.waits = nil
@@ -135,7 +135,7 @@ func (ms *memory) pageOut() {
 	if k == nil {
 		return
 	}
-	// Those behind were looked at before, when they came: what could not go then cannot now.
+	// Tasks further ahead were looked at before: a spec that could not go then cannot go now.
 	fresh := k.ready.pushed - k.looked
 	later := uint64(0)
 	left := k.ready.n - pageKeep
@@ -181,7 +181,7 @@ func (ms *memory) pageIn(t *taskRec) bool {
 	return false
 }
 
-// unpack reads a value back from the log whose packed copy was lost.
+// unpack reads a value back from the log after its packed copy was lost.
 func (ms *memory) unpack(o *objRec) bool {
 	f := &fetch{obj: o, left: []*uint64{&o.cookie}}
 	if t := o.rec; t != nil {

@@ -9,13 +9,14 @@ import (
 	"mobula/wire"
 )
 
-// A promise is the first return of a task that another one, which runs or will, is to submit: an object
-// with a name, holders and waiters, and no task yet. It is kept with the placeholders until its task comes
-// (fillPlaceholders), or the one that promised it has ended. When nobody can ask for the object any more but
-// the worker that runs who promised it, the promise is given up, and that worker is told (wire.Unneeded).
-// A parent that runs again and submits who promised it wants it once more: then that one runs once more too.
+// A task may promise objects: first returns of tasks that it is going to submit. A promised object has an id, holders and
+// waiters, but no task. It is a placeholder until its task is submitted (fillPlaceholders), or the task that promised it ends
+// (breakPromises). When only the worker of the promising task still refers to the object, the promise is abandoned, and the
+// worker is told that it need not submit that task (wire.Unneeded). A parent that runs again, and submits the promising task
+// again, wants the object again: the promising task then runs again too.
 //
-// A call of an actor promises what it never submits: so whoever has no result of it is told of its end. That is not given up before.
+// A call of an actor promises an object for a task that it never submits. breakPromises resolves that object as the call ends, and
+// so tells who has no result of the call. Such a promise is never abandoned.
 
 // endOfCall tells whether the promised object o is the end of a call that is still to come.
 func (p promise) endOfCall(o *objRec) bool { return p.by.isCall() && o.flags&objPlaceholder != 0 }
@@ -71,7 +72,7 @@ func (ps *promises) givePromises(cl *clientRec, t *taskRec) {
 	}
 }
 
-// maybeUnneeded gives a promise up if who promised it is the last to hold the object.
+// maybeUnneeded abandons a promise if only the worker of the task that made it still refers to the object.
 func (ps *promises) maybeUnneeded(o *objRec) {
 	p, ok := ps.open[o.id]
 	if !ok || p.endOfCall(o) || o.tasks+o.objs > 0 || o.more != nil || o.holder != nil && (p.by.lease == nil || o.holder != p.by.lease.worker) {

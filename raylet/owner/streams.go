@@ -11,8 +11,8 @@ import (
 	"mobula/wire"
 )
 
-// missing gives the first item that is not there, though all were made: it was lost after
-// this attempt had passed it; -1: none.
+// missing returns the index of the first item without a value, once all items were made; -1: none. Such an item was lost after
+// this attempt had passed it.
 func (s *streamRec) missing() int {
 	for i, o := range s.items {
 		if o != nil && o.state == object.Pending {
@@ -32,7 +32,7 @@ func (s *streamRec) part(cl *clientRec) {
 	s.readers = slices.DeleteFunc(s.readers, func(r *clientRec) bool { return r == cl })
 }
 
-// streaming gives a task that is a stream; nil: it is none, or not known.
+// streaming returns the task if it is known and is a stream, else nil.
 func (ss *streams) streaming(id ids.TaskID) *taskRec {
 	if t := ss.tasks.task(id); t != nil && t.nret == wire.Streaming {
 		return t
@@ -142,8 +142,8 @@ func (ss *streams) streamNext(cl *clientRec, m *wire.StreamNext) {
 	}
 }
 
-// answerNext answers if the item, or the end, is there. It tells whether the item failed and its reader is to be taken to have left: one that leaves says so
-// itself, and one that does not only if it holds what is in the error.
+// answerNext answers a reader if the item, or the end, is there. failed tells that the item is an error, after which the reader counts as gone. It does not
+// where the reader is one that says itself that it leaves, or where the error contains references, which the reader has to take first.
 func (ss *streams) answerNext(t *taskRec, w streamWait) (answered, failed bool) {
 	s := t.x.stream
 	m := &wire.StreamItem{Task: t.id(), Attempt: t.start, Index: w.index}
@@ -290,8 +290,8 @@ func (ss *streams) releaseItem(o *objRec) {
 	}
 }
 
-// leaveStream is a reader that reads no more. Without readers a stream ends. A task that had made all items makes one again that was lost, which may be
-// held: it goes on.
+// leaveStream removes a reader. Without readers a stream ends, and its task is cancelled. A task that has made all its items once is not: it runs again for
+// an item that was lost, and somebody may hold that item.
 func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
 	s := t.x.stream
 	s.part(cl)
@@ -306,7 +306,7 @@ func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
 	s.eachItem(ss.releaseItem)
 }
 
-// dropStreams forgets what a client reads: it says.
+// dropStreams removes a client from all streams, before its Holdings say which ones it reads.
 func (ss *streams) dropStreams(cl *clientRec) {
 	if ss.tasks.streamCount == 0 {
 		return
@@ -318,8 +318,8 @@ func (ss *streams) dropStreams(cl *clientRec) {
 	})
 }
 
-// leaveUnread ends the streams that nobody reads, of a core that was rebuilt: that they were closed, or read to their end, may have
-// come too late for the log.
+// leaveUnread ends, in a rebuilt core, the streams that nobody reads. That they were closed, or read to their end, the core before may not have
+// logged.
 func (ss *streams) leaveUnread() {
 	var unread []*taskRec
 	ss.tasks.eachTask(func(t *taskRec) {
