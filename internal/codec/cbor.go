@@ -41,6 +41,8 @@ var modes = sync.OnceValue(func() *cborModes {
 		BigIntDec:        cbor.BigIntDecodePointer,
 		TextUnmarshaler:  cbor.TextUnmarshalerTextString,
 		TimeTag:          cbor.DecTagOptional,
+		UTF8:             cbor.UTF8DecodeInvalid, // a Go string may hold any bytes
+		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 	}
 	m.dec, e3 = do.DecModeWithTags(tags)
 	do.ExtraReturnErrors = cbor.ExtraDecErrorUnknownField

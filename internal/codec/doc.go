@@ -9,6 +9,9 @@
 // A time.Time is RFC 3339 text, of a year from 0 to 9999 (Python's begin at 1) and a zone of whole minutes, less than a day from UTC. What has
 // another zone is read as UTC, and refused when it is encoded.
 //
+// What is encoded can be decoded. A string holds any bytes; other languages refuse one that is not UTF-8. A NaN is the canonical one, but in arrays. A map of
+// which two keys are encoded alike, or one could not be read, is refused. A value is at most MaxDepth levels deep.
+//
 // A Registry holds the plan of every Go type seen (how to encode it, whether it may hold object references, why it
 // cannot be encoded), and the codecs that a program adds. A plan is made once for each type; after that encoding
 // and decoding take no lock. Nothing blocks and no state is kept between calls.

@@ -11,7 +11,8 @@ type node struct {
 	typ    reflect.Type
 	isRef  bool
 	isTime bool
-	walk   bool // a value may hold references, times, interfaces or a cycle, so it must be walked
+	walk   bool // a value may hold references, times, interfaces, such maps or a cycle, so it must be walked
+	alike  bool // of a map: different keys may be encoded alike
 	done   bool
 	fields []field // of a struct
 	elem   *node   // of a pointer, slice, array or map
@@ -92,6 +93,8 @@ func (r *Registry) fill(n *node) {
 	case reflect.Map:
 		n.key = n.child("[]", r.nodeOf(t.Key()))
 		n.elem = n.child("[]", r.nodeOf(t.Elem()))
+		n.alike = !r.distinct(t.Key())
+		n.walk = n.walk || n.alike
 	case reflect.Struct:
 		r.fillStruct(n)
 	}

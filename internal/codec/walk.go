@@ -73,6 +73,11 @@ func (c *collector) walk(v reflect.Value, n *node) error {
 			}
 		}
 	case reflect.Map:
+		if n.alike {
+			if err := c.checkKeys(v); err != nil {
+				return err
+			}
+		}
 		for it := v.MapRange(); it.Next(); {
 			if n.key.walk {
 				if err := c.walk(it.Key(), n.key); err != nil {
@@ -187,8 +192,8 @@ func (a attacher) walkMap(v reflect.Value, n *node) error {
 				return err
 			}
 		}
-		if key.Kind() == reflect.Interface && !key.Elem().Comparable() {
-			return errs.New(errs.CodeNotDecodable, "%s: a key of type %s cannot be a map's", v.Type(), key.Elem().Type())
+		if !key.Comparable() {
+			return errs.New(errs.CodeNotDecodable, "%s: the key %s cannot be a map's", v.Type(), keyText(key))
 		}
 		out.SetMapIndex(key, val)
 	}
