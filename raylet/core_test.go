@@ -141,8 +141,9 @@ func TestJobEndLeavesNothing(t *testing.T) {
 	st := only[StartProcess](step(c, pool.JobStarted{Job: 1}))[0]
 	step(c, want(5))
 	step(c, pool.Registered{Client: 40, Token: st.Token})
-	if k := only[Terminate](step(c, pool.JobEnded{Job: 1})); len(k) != 1 {
-		t.Fatal("the worker goes on")
+	es := step(c, pool.JobEnded{Job: 1})
+	if d, after := only[SendDrain](es), only[After](es); len(d) != 1 || len(after) != 1 || len(only[Terminate](step(c, after[0].Ev))) != 1 {
+		t.Fatalf("the worker goes on: %+v", es)
 	}
 	step(c, pool.Exited{Worker: st.Worker})
 	total, free, leases := c.Usage()

@@ -427,7 +427,9 @@ _live: weakref.WeakSet[_Calls] = weakref.WeakSet()
 
 
 def _finish() -> None:
-    """At interpreter exit: waits for all submitted calls, as the executors of concurrent.futures do."""
+    """At interpreter exit: waits for all submitted calls, as the executors of concurrent.futures do. A worker ends when the node says so."""
+    if _runtime.state.worker is not None:
+        return
     for calls in list(_live):
         calls.close(False)
     for calls in list(_live):

@@ -41,7 +41,16 @@ def _text(o: Mapping[str, Any], key: str) -> str:
     v = o.get(key)
     if v is not None and not isinstance(v, str):
         raise InvalidError(f"{key}={v!r}: want a string")
-    return v or ""
+    return sendable(key, v or "")
+
+
+def sendable(what: str, text: str) -> str:
+    """Returns the text. InvalidError if it has no form in UTF-8, such as a file's name that is other bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidError(f"{what}={text!r}: it cannot be encoded in UTF-8") from None
+    return text
 
 
 def _dict(o: Mapping[str, Any], key: str, of: str) -> Mapping[str, Any]:

@@ -224,7 +224,7 @@ func (c *Core) onJobEnded(id ids.JobID) {
 				delete(c.assignments, lease)
 			}
 			clear(w.assignments)
-			c.finish(w)
+			c.dismiss(w)
 		}
 	}
 }
@@ -240,6 +240,25 @@ func (c *Core) onStop() {
 		c.finish(w)
 	}
 }
+
+// dismiss ends a worker whose job has ended. One that has nothing to do ends by itself, once it is told or its connection has ended, and runs what the
+// program has registered for the end of the process. One that is at work does not hear that: after a while it is asked as finish does.
+func (c *Core) dismiss(w *worker) {
+	if w.virtual || w.client == 0 || w.state == Queued || w.killed || w.leaving {
+		c.finish(w)
+		return
+	}
+	c.setState(w, Draining)
+	if !w.exitSent {
+		w.exitSent = true
+		c.emit(SendDrain{Worker: w.id, Client: w.client})
+	}
+	w.leaving = true
+	c.timer(w, LeaveAlone)
+}
+
+// LeaveAlone is how long a worker has to end by itself after its job, or when its node ends.
+const LeaveAlone = 100 * time.Millisecond
 
 // finish ends a worker whose work nobody wants: it is asked first, and killed after the grace.
 func (c *Core) finish(w *worker) {

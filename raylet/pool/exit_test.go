@@ -157,8 +157,15 @@ func TestJobEndEndsItsWorkers(t *testing.T) {
 	}
 	w.step(JobEnded{Job: 1})
 	for _, p := range w.procs {
-		if p.terminated != (p.Job == 1) {
-			t.Errorf("worker %d of job %d: told to end %v", p.Worker, p.Job, p.terminated)
+		up := p.Job == 1 && w.c.workers[p.Worker].client != 0 // one that is there ends by itself
+		if p.drain != up || p.terminated != (p.Job == 1 && !up) {
+			t.Errorf("worker %d of job %d: told to end %v, made to %v", p.Worker, p.Job, p.drain, p.terminated)
+		}
+	}
+	w.pass(LeaveAlone)
+	for _, p := range w.procs {
+		if p.terminated != (p.Job == 1) || p.killed {
+			t.Errorf("worker %d of job %d, after %v: made to end %v, killed %v", p.Worker, p.Job, LeaveAlone, p.terminated, p.killed)
 		}
 	}
 	w.pass(DefaultGrace)

@@ -54,6 +54,7 @@ type worker struct {
 	idleSince     int64
 	startTimedOut bool        // did not register in time
 	exitSent      bool        // to exit
+	leaving       bool        // it is to end by itself: Terminate comes with the timer
 	killed        bool        // KillProcess is sent
 	lost          bool        // its connection has closed
 	err           *errs.Error // why it is killed, if not by its own fault
@@ -244,6 +245,9 @@ func (c *Core) onExpired(ev expired) {
 	case w.state == Starting:
 		w.startTimedOut = true
 		c.kill(w, nil)
+	case w.leaving && !w.killed:
+		w.leaving = false
+		c.finish(w)
 	case !w.killed:
 		c.kill(w, nil)
 	default: // the kernel does not let the killed process go: go on without it

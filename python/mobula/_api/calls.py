@@ -54,7 +54,9 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
             if space < inline:
                 inline = max(space, 0)
     if kwargs:
-        names = "".join(k + "\0" for k in kwargs).encode()
+        names = "".join(k + "\0" for k in kwargs).encode("utf-8", "surrogatepass")
+        if names.count(0) > len(kwargs):
+            raise InvalidError(f"the name of a keyword argument has a NUL: {list(kwargs)!r}")
         out.append(hot.arg_value(_value.META_KWARGS, names))
         cost += 80 + len(names)
     return b"".join(out), cost, large

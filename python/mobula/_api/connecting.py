@@ -11,7 +11,7 @@ import sysconfig
 import threading
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from .. import _node, _runtime
+from .. import _node, _options, _runtime
 from .._client import Client
 from .._wire import messages as m
 from ..exceptions import InvalidError, VersionError
@@ -83,8 +83,8 @@ def init(address: Optional[str] = None, *, num_cpus: Optional[int] = None, num_g
             raise InvalidError("num_cpus, num_gpus, object_store_memory, resources and settings are a new node's: a node with an address "
                                "has its own")
         try:
-            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), environ=_environ(), namespace=namespace or "", program=program(worker_processes),
-                            others=_others(go_program))
+            hello = m.Hello(role=m.DRIVER, pid=os.getpid(), environ=_environ(), namespace=_options.sendable("namespace", namespace or ""),
+                            program=program(worker_processes), others=_others(go_program))
             c = Client(_node.socket_of(address), hello, True)
         except BaseException as x:
             if node is not None:
@@ -126,9 +126,13 @@ def program(how: str) -> m.Program:
     """The command by which the node starts this driver's workers."""
     if how not in ("template", "fresh"):
         raise InvalidError(f"worker_processes={how!r}: want \"template\" or \"fresh\"")
-    path = [os.path.abspath(p or ".") for p in sys.path]
+    try:
+        cwd = os.getcwd()
+    except OSError:
+        cwd = ""  # the directory is gone
+    path = [os.path.normpath(os.path.join(cwd, p)) for p in sys.path if cwd or os.path.isabs(p)]
     config = {"path": path, "version": "%d.%d" % sys.version_info[:2],
-              "preload": [name for name in _PRELOAD if name in sys.modules], "cwd": os.getcwd()}
+              "preload": [name for name in _PRELOAD if name in sys.modules], "cwd": cwd}
     module = "_template" if how == "template" else "_worker"
     # With the driver's sys.path a worker finds this package and the program's modules, installed or not. On another node it finds copies of
     # the driver's own directories, by MOBULA_MODULES.
@@ -192,6 +196,8 @@ def leave(c: Client) -> None:
 
 def _exit() -> None:
     """At interpreter exit: only daemon threads are left. They must not begin anything new, nor print tracebacks."""
+    if _state.worker is not None:
+        return  # a worker ends its connection itself
     _state.exiting = True
     c = _state.client
     if c is not None:

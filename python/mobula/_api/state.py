@@ -8,12 +8,17 @@ import cbor2
 
 from .. import _html, _runtime
 from .._client import Client
+from ..exceptions import InvalidError
 
 
 def request(method: str, body: Any, timeout: Optional[float] = None, client: Optional[Client] = None) -> Any:
     """Sends a request to the node and returns the answer. client: the connection to use. timeout: seconds; by default 30 once
     the node is connected."""
-    return cbor2.loads((client or _runtime.client()).request(method, cbor2.dumps(body), timeout))
+    try:
+        asked = cbor2.dumps(body)
+    except UnicodeEncodeError as x:
+        raise InvalidError(f"{method}: {x.object!r} cannot be encoded in UTF-8") from None
+    return cbor2.loads((client or _runtime.client()).request(method, asked, timeout))
 
 
 def status() -> dict[str, Any]:

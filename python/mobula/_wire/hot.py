@@ -68,7 +68,7 @@ def spec_tail(actor: bytes = b"", seq: int = 0, deadline: int = 0, traced: bytes
 
 def callsite_field(callsite: str) -> bytes:
     """Encodes a call site."""
-    raw = callsite.encode()
+    raw = callsite.encode("utf-8", "replace")
     return b"\x52" + varint(len(raw)) + raw
 
 

@@ -35,7 +35,7 @@ def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[
         return [], {}
     names: list[str] = []
     if args[-1].answer.meta == _value.META_KWARGS and not args[-1].ref:
-        names = args[-1].answer.data.decode().split("\0")[:-1]
+        names = args[-1].answer.data.decode("utf-8", "surrogatepass").split("\0")[:-1]
         args = args[:-1]
     values = [_argument(client, a, holds) for a in args]
     if not names:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import binascii
 import os
 import signal
 import sys
 import traceback
+from types import FrameType
 from typing import Any, Mapping, Optional
 
 from .. import _ids, _logging, _runtime, _trace
@@ -43,6 +45,15 @@ def _connect() -> Executor:
     return executor
 
 
+def _interrupted(signum: int, frame: Optional[FrameType]) -> None:
+    """Ctrl-C is for the driver. A worker has a handler, since a signal that is ignored stays so in the programs that a task starts."""
+
+
+def _forked() -> None:
+    """In a process that a task has forked: Ctrl-C does what it does in any Python process."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def serve() -> int:
     """Runs a worker until the node drains it. Returns the exit code."""
     try:
@@ -60,7 +71,8 @@ def serve() -> int:
         if hasattr(out, "reconfigure"):
             out.reconfigure(line_buffering=True)
     executor.interrupts.install()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, _interrupted)
+    os.register_at_fork(after_in_child=_forked)
     executor.client.start()
     try:
         executor.run()
@@ -70,6 +82,8 @@ def serve() -> int:
         # If the node is gone or shutting down, its log says why.
         if executor.client.dead is None or not isinstance(x, (OwnerDiedError, ShutdownError)):
             traceback.print_exc()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends: the node kills it after its grace
+    atexit._run_exitfuncs()  # what the program's modules and tasks have registered
     try:
         flush(executor.client)
         executor.client.close()

@@ -276,21 +276,30 @@ func (l *Launcher) forget(p *process) {
 	delete(l.procs, p.spec.Worker)
 }
 
-// Leave kills the workers for tasks. The workers for actors were told that the node ends; Leave waits until they have closed their
-// actors and are gone; ctx bounds the wait. After it no worker is started.
+// Leave waits until the workers are gone, which were told that the node ends; ctx bounds the wait. Those for actors close them. Those for tasks that are still at
+// work after a while are terminated. After it no worker is started.
 func (l *Launcher) Leave(ctx context.Context) {
-	var actors []*process
+	var all, tasks []*process
 	l.mu.Lock()
 	l.closeLocked()
 	for _, p := range l.procs {
-		if p.spec.Slot == sched.SlotActor || p.spec.Actor {
-			actors = append(actors, p)
-		} else {
-			p.kill()
+		all = append(all, p)
+		if p.spec.Slot != sched.SlotActor && !p.spec.Actor {
+			tasks = append(tasks, p)
 		}
 	}
 	l.mu.Unlock()
-	for _, p := range actors {
+	alone, cancel := context.WithTimeout(ctx, pool.LeaveAlone)
+	awaitGone(alone, tasks)
+	cancel()
+	for _, p := range tasks {
+		p.terminate()
+	}
+	awaitGone(ctx, all)
+}
+
+func awaitGone(ctx context.Context, all []*process) {
+	for _, p := range all {
 		select {
 		case <-p.gone:
 		case <-ctx.Done():
