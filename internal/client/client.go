@@ -56,8 +56,8 @@ type Client struct {
 	clock        // the node's
 	memory       // the node's segment
 	handles      // what this process holds, and what it has released but not reported
-	outbox       // the way to the node
 	credit       // how many more bytes the owner takes
+	outbox       // the way to the node
 	submits      // tasks
 	gets         // values, and waits for them
 	puts         // objects that this process makes
@@ -87,7 +87,7 @@ func New(cfg Config) *Client {
 	c.handles.releaser.up = c
 	o.base, o.handles, o.up = b, &c.handles, c
 	o.port = cfg.Port
-	o.replay = cfg.Reconnect != nil
+	o.replay, o.credit = cfg.Reconnect != nil, &c.credit
 	c.credit.base = b
 	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit}
 	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox = b, &c.memory, &c.handles, o

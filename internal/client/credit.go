@@ -11,12 +11,12 @@ import (
 // message larger than the window still passes.
 type credit struct {
 	*base
-	on   atomic.Bool
-	left atomic.Int64
+	on     atomic.Bool
+	left   atomic.Int64
+	window atomic.Int64 // the largest grant; changed with mu held
 
-	mu     sync.Mutex
-	window int64         // guarded by mu: the largest grant
-	wake   chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
+	mu   sync.Mutex
+	wake chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
 }
 
 // add takes a grant. The credit never exceeds the window: after a restart of the owner some bytes are granted
@@ -27,8 +27,24 @@ func (c *credit) add(n int64) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.window = max(c.window, n)
+	c.window.Store(max(c.window.Load(), n))
 	c.fillLocked(n)
+}
+
+// unhandled is how many bytes of the last messages the owner may not have handled.
+func (c *credit) unhandled() int64 {
+	if !c.on.Load() {
+		return 0
+	}
+	return c.window.Load() - c.left.Load()
+}
+
+// owe resets the credit for a node that has started again and gets so many bytes once more, which it grants as it handles them. It grants a whole window
+// first.
+func (c *credit) owe(bytes int64) {
+	if c.on.Load() {
+		c.left.Store(-bytes)
+	}
 }
 
 // refill resets the credit to the whole window: the owner has restarted and does not remember which bytes it still
@@ -36,15 +52,15 @@ func (c *credit) add(n int64) {
 func (c *credit) refill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.window > 0 {
-		c.fillLocked(c.window - min(0, c.left.Load()))
+	if window := c.window.Load(); window > 0 {
+		c.fillLocked(window - min(0, c.left.Load()))
 	}
 }
 
 func (c *credit) fillLocked(n int64) {
 	for {
 		left := c.left.Load()
-		if c.left.CompareAndSwap(left, min(left+n, c.window)) {
+		if c.left.CompareAndSwap(left, min(left+n, c.window.Load())) {
 			break
 		}
 	}

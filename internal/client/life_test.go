@@ -225,18 +225,75 @@ func TestReconnectThatFailsIsTheEnd(t *testing.T) {
 
 func TestReplayQueueIsBounded(t *testing.T) {
 	var u unacked
+	var c credit // nothing has been granted
 	for i := range 3 * replayMessages {
-		u.add(&wire.PutValue{ID: ids.TaskID{}.Put(uint32(i))})
+		u.add(&wire.PutValue{ID: ids.TaskID{}.Put(uint32(i))}, &c)
 	}
 	l := u.list()
 	if len(l) != replayMessages || l[0].(*wire.PutValue).ID.Index&^ids.PutBit != 2*replayMessages {
 		t.Errorf("%d messages from %v on", len(l), l[0])
 	}
 	for range 10 {
-		u.add(&wire.PutValue{Value: wire.Value{Data: make([]byte, replayBytes/4)}})
+		u.add(&wire.PutValue{Value: wire.Value{Data: make([]byte, replayBytes/4)}}, &c)
 	}
 	if u.bytes > replayBytes || u.n > 4 {
 		t.Errorf("%d messages of %d bytes", u.n, u.bytes)
+	}
+}
+
+// What the node may not have handled stays in the queue, however many messages that is, and goes once they are more than the queue has room for.
+func TestTheReplayQueueKeepsWhatIsNotHandled(t *testing.T) {
+	var u unacked
+	c := credit{base: &base{}}
+	c.add(32 << 20)
+	put := func(i int) {
+		m := &wire.PutValue{ID: ids.TaskID{}.Put(uint32(i))}
+		if !c.take(wire.Cost(m)) {
+			t.Fatalf("put %d is one too many", i)
+		}
+		u.add(m, &c)
+	}
+	const many = 3 * replayMessages
+	u.add(&wire.Seal{}, &c) // older than all: it costs nothing, so nothing tells whether it was handled
+	for i := range many {
+		put(i)
+	}
+	if u.n != many+1 {
+		t.Fatalf("of %d messages %d are left", many+1, u.n)
+	}
+	one := wire.Cost(&wire.PutValue{})
+	c.add(one * (many - 10))
+	put(many)
+	if l := u.list(); len(l) != replayMessages || l[0].(*wire.PutValue).ID.Index&^ids.PutBit != many-replayMessages+1 {
+		t.Errorf("%d messages from %v on", len(l), l[0])
+	}
+	c.add(one * 11)
+	for i := range replayMessages {
+		c.add(one) // each is handled before the next
+		put(many + 1 + i)
+	}
+	if u.n != replayMessages {
+		t.Errorf("%d messages are kept", u.n)
+	}
+}
+
+// A node that has started again gets the replay queue, and grants what was in it as it handles that: until then others wait.
+func TestReplayedMessagesCountAsUnderWay(t *testing.T) {
+	c := credit{base: &base{}}
+	c.owe(10) // before any grant there is no bound
+	if c.on.Load() || !c.take(1) {
+		t.Fatal("there is a bound")
+	}
+	c.add(100)
+	c.take(30)
+	c.owe(90)
+	c.add(100) // the window of the new life
+	if left := c.left.Load(); left != 10 || c.unhandled() != 90 {
+		t.Errorf("%d are left, %d under way", left, c.unhandled())
+	}
+	c.add(90)
+	if left := c.left.Load(); left != 100 || c.unhandled() != 0 {
+		t.Errorf("%d are left, %d under way", left, c.unhandled())
 	}
 }
 

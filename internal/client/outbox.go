@@ -30,6 +30,7 @@ type outbox struct {
 
 	// Only used if the client can reconnect.
 	replay  bool
+	credit  *credit
 	unacked unacked    // guarded by mu
 	later   []wire.Msg // guarded by mu: sent while the connection was down
 }
@@ -99,7 +100,7 @@ func (o *outbox) putLocked(msgs []wire.Msg) error {
 	}
 	if o.replay {
 		for _, m := range msgs {
-			o.unacked.add(m)
+			o.unacked.add(m, o.credit)
 		}
 	}
 	if o.port == nil {

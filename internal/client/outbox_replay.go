@@ -2,9 +2,8 @@ package client
 
 import "mobula/wire"
 
-// The replay queue has the submits, inline puts and seals that were sent last. The protocol does not acknowledge
-// them, so the queue keeps what could still be on its way: more than a socket and the node's mailbox hold
-// together.
+// The replay queue has the submits, inline puts and seals that were sent last. Nothing acknowledges each of them. The queue keeps some for a while, and the
+// others for as long as the node may not have handled them, which the credit tells: it is given back as they are handled, in order.
 const (
 	replayMessages = wire.Replayed
 	replayBytes    = 64 << 20
@@ -17,7 +16,7 @@ type unacked struct {
 	bytes int64
 }
 
-func (u *unacked) add(m wire.Msg) {
+func (u *unacked) add(m wire.Msg, c *credit) {
 	switch m.Kind() {
 	case wire.KindSubmit, wire.KindPutValue, wire.KindSeal:
 	default:
@@ -25,7 +24,11 @@ func (u *unacked) add(m wire.Msg) {
 	}
 	u.bytes += wire.Cost(m)
 	for u.n > 0 && (u.n >= replayMessages || u.bytes > replayBytes) {
-		u.bytes -= wire.Cost(u.ring[u.head])
+		oldest := wire.Cost(u.ring[u.head])
+		if n := c.unhandled(); n > 0 && u.bytes-max(oldest, 1) < n {
+			break
+		}
+		u.bytes -= oldest
 		u.ring[u.head] = nil
 		u.head = (u.head + 1) % len(u.ring)
 		u.n--

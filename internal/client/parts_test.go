@@ -54,7 +54,7 @@ func outboxAlone() (*outbox, *keeper, *above) {
 	up, port := &above{gone: make(chan error, 1)}, &keeper{}
 	hs := &handles{}
 	hs.cacheMax = 1 << 20
-	o := &outbox{base: baseAlone(), handles: hs, up: up, port: port}
+	o := &outbox{base: baseAlone(), handles: hs, credit: &credit{}, up: up, port: port}
 	hs.releaser.up = o
 	return o, port, up
 }

@@ -54,7 +54,6 @@ func (re *rejoining) Disconnected(from Port, cause error) {
 	if re.outbox.joining.Swap(true) {
 		return
 	}
-	re.credit.refill()
 	if !re.start(func() { re.rejoin(cause) }) {
 		re.outbox.joining.Store(false)
 	}
@@ -92,6 +91,11 @@ func (re *rejoining) rejoin(cause error) {
 		return
 	}
 	re.outbox.port = s.Port
+	for _, m := range re.outbox.cork.msgs {
+		re.outbox.unacked.add(m, re.credit)
+	}
+	re.outbox.cork.msgs = nil
+	re.credit.owe(re.outbox.unacked.bytes) // before the first grant is served
 	if s.Serve != nil {
 		go s.Serve()
 	}
@@ -101,10 +105,6 @@ func (re *rejoining) rejoin(cause error) {
 // replayLocked repeats everything that the node may not know: holdings first, then the last messages, which may
 // not have arrived, then those that were never sent.
 func (re *rejoining) replayLocked() {
-	for _, m := range re.outbox.cork.msgs {
-		re.outbox.unacked.add(m)
-	}
-	re.outbox.cork.msgs = nil
 	re.declareLocked(wire.ComponentOwner, 0)
 	re.declareLocked(wire.ComponentStore, 0)
 	if re.outbox.port == nil { // it is gone again: the next connection gets all of it

@@ -7,7 +7,7 @@ import gc
 import os
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ import mobula
 from mobula import _api, _runtime
 from mobula import exceptions as x
 from mobula._client import client, outbox, rejoin
+from mobula._client.credit import Credit
 from mobula._wire import hot
 from mobula._wire import messages as m
 
@@ -53,8 +54,35 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     mini.until(lambda: not mini.driver().handles)
 
 
+def test_what_the_node_may_not_have_handled_is_kept() -> None:
+    """However many messages it is: a program that puts small values has more under way than the outbox keeps otherwise."""
+    window = 32 << 20
+    credit = Credit(cast(Any, None))
+    credit.grant(window)
+    box = outbox.Outbox(True, credit)
+    conn: Any = SimpleNamespace(write=lambda chunks: None)
+    many, n = 2 * outbox._KEPT, 0
+
+    def put() -> None:
+        nonlocal n
+        credit.admit(64 + 4)
+        box.queue.append(hot.put_value(n.to_bytes(24, "big"), b"m", b"abc"))
+        n += 1
+
+    for _ in range(many):
+        put()
+    box.write(conn)
+    assert len(box.renew([], [])) == many and credit.left == -box._kept_bytes
+    credit.grant(window)  # the next life's
+    credit.grant(many * 68)
+    assert credit.left == window and credit.unhandled() == 0
+    put()
+    box.write(conn)
+    assert len(box.renew([], [])) == outbox._KEPT
+
+
 def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:
-    box, written = outbox.Outbox(keep=True), []
+    box, written = outbox.Outbox(True, Credit(cast(Any, None))), []
     conn: Any = SimpleNamespace(write=written.extend)
     sent, never, meanwhile = (hot.put_value(bytes([i]) * 24, b"m", b"d") for i in range(3))
     box.queue.append(sent)

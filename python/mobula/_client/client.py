@@ -79,8 +79,8 @@ class Client:
 
         self.lock = threading.RLock()
         self.reader = Reader(self)
-        self.outbox = Outbox(reconnect)
         self.credit = Credit(self)
+        self.outbox = Outbox(reconnect, self.credit)
         self.objects = Objects(self)
         self.streams = Streams(self, self.objects)
         self.watches = Watches(self)
@@ -311,7 +311,6 @@ class Client:
         if self.dead is not None or self.closing:
             self.closing = True
             return
-        self.credit.refill()
         try:
             try:
                 reached = look(self.address, self.hello, lambda: self.closing)

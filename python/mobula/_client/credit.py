@@ -38,8 +38,18 @@ class Credit:
             self.left = n if self.left is None else min(self.left + n, self._window)
             self._admit_all()
 
+    def unhandled(self) -> int:
+        """How many bytes of the messages sent last the node may not have handled."""
+        left = self.left
+        return 0 if left is None else self._window - left
+
+    def owe(self, size: int) -> None:
+        """A restarted node is sent messages of so many bytes again. It grants a whole window first, and these bytes as it handles them."""
+        if self.left is not None:
+            self.left = -size
+
     def refill(self) -> None:
-        """Restores the whole credit: a restarted node counts nothing as under way."""
+        """Restores the whole credit: a restarted owner does not remember what it still had to grant."""
         if self._window:
             self.left = self._window
             self._admit_all()

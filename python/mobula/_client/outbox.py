@@ -8,6 +8,7 @@ from collections import deque
 from .._wire import codec
 from .._wire import messages as m
 from .._wire.conn import Conn
+from .credit import Credit
 
 _KEPT, _KEPT_BYTES = 64 << 10, 64 << 20
 
@@ -19,10 +20,11 @@ _REDECLARED2 = frozenset(codec.varint(_K[c] << 3 | 2) for c in (m.StreamNext, m.
 
 
 class Outbox:
-    def __init__(self, keep: bool) -> None:
+    def __init__(self, keep: bool, credit: Credit) -> None:
         self.queue: deque[bytes] = deque()  # encoded messages; popped with the connection's writing lock held
         self.written = 0.0  # time of the last write, by time.monotonic
         self._keep = keep
+        self._credit = credit
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
 
@@ -43,6 +45,9 @@ class Outbox:
                 kept.append(c)
                 self._kept_bytes += len(c)
         while len(kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
+            # What the node may not have handled stays. A message costs at least half its length of credit.
+            if self._kept_bytes - len(kept[0]) < 2 * self._credit.unhandled():
+                break
             self._kept_bytes -= len(kept.popleft())
 
     def renew(self, declared: list[bytes], questions: list[bytes]) -> list[bytes]:
@@ -54,4 +59,5 @@ class Outbox:
         rest = [c for c in waiting if c[0] not in _REPLAYED and c[0] not in _REDECLARED and c[:2] not in _REDECLARED2]
         chunks = [*declared, *self._kept, *never, *rest, *questions]
         self._remember(never)
+        self._credit.owe(self._kept_bytes)
         return chunks
