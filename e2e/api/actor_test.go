@@ -131,10 +131,18 @@ func TestC5NamedActors(t *testing.T) {
 		if err := a.Kill(ctx); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, "the name is free again", func() bool {
-			_, err := tallies.Spawn(ctx, mobula.V(1), mobula.Named("prod", "hits"))
-			return err == nil
-		})
+		for i := range 10 { // once it is given up it is free at once, and who takes what there is gets none that is ending
+			b, err := tallies.Spawn(ctx, mobula.V(i), mobula.Named("prod", "hits"), mobula.GetIfExists())
+			if err != nil {
+				t.Fatal(err)
+			}
+			get(ctx, t, tallyInc.Go(ctx, b, mobula.V(0)), i)
+			b.Release()
+			b = spawn(ctx, t, 100+i, mobula.Named("prod", "hits"))
+			get(ctx, t, tallyInc.Go(ctx, b, mobula.V(0)), 100+i)
+			b.Release()
+		}
+
 	})
 }
 

@@ -31,7 +31,7 @@ type set[T comparable] map[T]struct{}
 
 // freeing is a name that is being given up, and the claims that wait for that.
 type freeing struct {
-	by      set[ids.ActorID] // actors with a FreeRow without an answer
+	by      set[ids.ActorID] // actors that are ending, or with a FreeRow without an answer
 	waiting []Claim
 }
 
@@ -87,7 +87,7 @@ func (c *Core) has(job ids.JobID) bool {
 	return ok
 }
 
-// claim asks for a name. A name that is being given up is asked for after that: its actor is dead, and its watchers
+// claim asks for a name. A name that is being given up is asked for after that: its actor is ending, or dead, and its watchers
 // know.
 func (c *Core) claim(m Claim) {
 	if f := c.freeing[nameOf(m.Opts)]; f != nil {
@@ -131,13 +131,18 @@ func (c *Core) release(m Release) {
 
 // giveUp frees a name, if an actor has it.
 func (c *Core) giveUp(name Name, id ids.ActorID) {
+	c.holdClaims(name, id)
+	c.emit(FreeRow{Name: name, Actor: id})
+}
+
+// holdClaims has the claims of a name wait until an actor has given it up.
+func (c *Core) holdClaims(name Name, id ids.ActorID) {
 	f := c.freeing[name]
 	if f == nil {
 		f = &freeing{by: make(set[ids.ActorID])}
 		c.freeing[name] = f
 	}
 	f.by[id] = struct{}{}
-	c.emit(FreeRow{Name: name, Actor: id})
 }
 
 // freed lets the claims go on that wait for the name, and asks again after a failure; a claim made meanwhile is told who has the
@@ -167,6 +172,9 @@ func (c *Core) publish(at Place) {
 		c.at[at.Actor] = at
 		if at.Opts != nil && at.Opts.ActorName != "" {
 			c.held[at.Actor] = at.Opts // its owner has the name
+			if at.Ending {
+				c.holdClaims(nameOf(at.Opts), at.Actor)
+			}
 		}
 	}
 	for _, job := range slices.Sorted(maps.Keys(c.watchers[at.Actor])) {
@@ -175,7 +183,7 @@ func (c *Core) publish(at Place) {
 	if at.State == actor.Dead {
 		delete(c.watchers, at.Actor)
 	}
-	if opts := c.held[at.Actor]; opts != nil && at.State == actor.Alive {
+	if opts := c.held[at.Actor]; opts != nil && at.State == actor.Alive && !at.Ending {
 		c.emit(UpdateRow{Row{at.Actor, opts}})
 	}
 }

@@ -150,6 +150,38 @@ func TestAClaimWaitsForTheRelease(t *testing.T) {
 	}
 }
 
+// A name whose actor is ending is claimed after its end, by who takes what there is too. So it is for a core that follows, and where the job ends instead.
+func TestAClaimWaitsForAnActorThatIsEnding(t *testing.T) {
+	a := actorOf(mine, 1)
+	ending := alive(a, "hits")
+	ending.Ending = true
+	opts := named("hits")
+	opts.GetIfExists = true
+	next, free := Claim{Job: other, Actor: actorOf(other, 1), Opts: opts}, FreeRow{Name{"prod", "hits"}, a}
+	for name, how := range map[string]struct {
+		before []Event
+		last   Event
+	}{
+		"its end":         {[]Event{alive(a, "hits"), ending, ending}, Release{Actor: a}},
+		"a core follows":  {[]Event{Rebuild{[]ids.JobID{mine, other}}, ending}, Release{Actor: a, Opts: named("hits")}},
+		"its job's end":   {[]Event{alive(a, "hits"), ending}, JobEnded{mine}},
+		"a dead claimant": {[]Event{alive(a, "hits"), ending, Claim{Job: mine, Actor: actorOf(mine, 2), Opts: opts}}, JobEnded{mine}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCore()
+			for _, ev := range how.before {
+				c.Step(0, ev)
+			}
+			steps(t, c, nil, next)
+			steps(t, c, []Effect{free}, how.last)
+			steps(t, c, []Effect{ClaimRow{next}}, Freed{FreeRow: free})
+			if len(c.freeing) > 0 {
+				t.Errorf("there is left %v", c.freeing)
+			}
+		})
+	}
+}
+
 // When a job ends, nobody is left waiting for its actors, and its names are free.
 func TestAJobEnds(t *testing.T) {
 	c, a, late := newCore(), actorOf(mine, 1), Claim{Job: mine, Actor: actorOf(mine, 2), Opts: named("late")}

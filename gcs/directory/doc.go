@@ -1,5 +1,5 @@
 // Package directory knows where named actors are: which actor has a name, where it runs, which jobs watch it, and who waits for a
-// name that is being given up.
+// name that is being given up, from when its actor is asked to end.
 //
 // # Who owns what
 //

@@ -23,6 +23,7 @@ type Place struct {
 	Lease  ids.LeaseID
 	Opts   *wire.TaskOptions // of its creation
 	Err    *errs.Error
+	Ending bool // it lives, and will be dead once its calls and its close hook have ended: its name is being given up
 
 	Restarts int32
 }

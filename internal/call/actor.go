@@ -82,6 +82,9 @@ func (k *Call) Spawn() (*Cell, error) {
 			own.Namespace = k.tc.Client.Welcome().Namespace
 			k.spec.Opts = &own
 		}
+		if k.spec.Opts.ActorName != "" {
+			k.tc.Client.Flush() // a handle that was released may be the last one of an actor of that name
+		}
 	}
 	hs := k.Submit()
 	if k.err != nil {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -13,6 +14,7 @@ import pytest
 from waiting import until
 
 import mobula
+from mobula.util import state
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -102,3 +104,48 @@ def test_a_kill_and_a_crash_close_nothing(node: Any, tmp_path: Path) -> None:
     noted(killed, ["made", "one"])
     noted(crashed, ["made", "one"])
     noted(door, ["made", "one"])
+
+
+class Slow:
+    """Its close hook goes on until a file is there."""
+
+    def __init__(self, path: str, who: int) -> None:
+        self.path, self.who = path, who
+
+    def one(self) -> int:
+        return self.who
+
+    def close(self) -> None:
+        with open(self.path + ".closing", "w"):
+            pass
+        until(lambda: os.path.exists(self.path))
+
+
+@pytest.mark.parametrize("get", [True, False])
+def test_the_name_of_an_actor_that_is_ending_is_waited_for(node: Any, tmp_path: Path, get: bool) -> None:
+    """Whoever takes what there is does not get the one that is ending."""
+    path = str(tmp_path / "go on")
+    slow = mobula.remote(Slow).options(name="slow", num_cpus=0)
+    a = slow.remote(path, 1)
+    assert mobula.get(a.one.remote()) == 1
+    del a
+    until(lambda: os.path.exists(path + ".closing"))
+    made: list[Any] = []
+    maker = threading.Thread(target=lambda: made.append(slow.options(get_if_exists=get).remote(path, 2)))
+    maker.start()
+    until(lambda: len(state.list_actors([("name", "=", "slow")])) == 2, "the next one waits for the name")
+    assert not made
+    open(path, "w").close()
+    maker.join()
+    assert mobula.get(made[0].one.remote()) == 2
+
+
+@pytest.mark.parametrize("get", [True, False])
+def test_a_name_is_free_once_the_last_handle_is_gone(node: Any, tmp_path: Path, get: bool) -> None:
+    path = str(tmp_path / "go on")
+    open(path, "w").close()
+    slow = mobula.remote(Slow).options(name="slow", num_cpus=0, get_if_exists=get)
+    for i in range(30):
+        a = slow.remote(path, i)
+        assert mobula.get(a.one.remote()) == i
+        del a

@@ -25,8 +25,19 @@ func (as *actors) restate() {
 }
 
 // claimName asks for an actor's name; nameClaimed has the answer. The node's directory passes it on (gcs/directory), and the control plane decides, by
-// who writes the row first (gcs).
-func (as *actors) claimName(a *actorRec) { as.toDirectory(ClaimName{Actor: a.id, Opts: a.opts}) }
+// who writes the row first (gcs). It asks at the step's end: an actor whose last handle was released in the same step has begun to end by then, and its name
+// is waited for.
+func (as *actors) claimName(a *actorRec) { as.claims = append(as.claims, a) }
+
+func (as *actors) flushClaims() {
+	for _, a := range as.claims {
+		if a.state == actor.Claiming {
+			as.toDirectory(ClaimName{Actor: a.id, Opts: a.opts})
+		}
+	}
+	clear(as.claims)
+	as.claims = as.claims[:0]
+}
 
 // locateRequested answers another job that asks for an actor of this one which the directory does not know:
 // one that will not come.
@@ -128,7 +139,7 @@ func (as *actors) publish(a *actorRec) {
 	if !a.claimed {
 		return
 	}
-	at := ActorAt{Actor: a.id, State: a.state, Opts: a.opts, Err: a.cause, Restarts: a.restarts}
+	at := ActorAt{Actor: a.id, State: a.state, Opts: a.opts, Err: a.cause, Ending: a.stop != nil && !a.ended(), Restarts: a.restarts}
 	if a.lease != nil {
 		at.Lease, at.Worker = a.lease.id, a.lease.worker.id
 	}

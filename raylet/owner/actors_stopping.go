@@ -19,6 +19,7 @@ func (as *actors) stopActor(a *actorRec, why *errs.Error) {
 	a.stop = why
 	as.setCause(a, why, a.hurt)
 	as.journal.logActor(a)
+	as.publish(a)
 	as.calls.touchActor(a)
 }
 
@@ -56,6 +57,7 @@ func (as *actors) endActor(a *actorRec, why *errs.Error) {
 func (as *actors) beginClose(a *actorRec, drain bool) {
 	as.moveActor(a, actor.Stop)
 	as.journal.logActor(a)
+	as.publish(a)
 	as.askClose(a, drain)
 }
 

@@ -80,6 +80,7 @@ type ActorAt struct {
 	Lease  ids.LeaseID
 	Opts   *wire.TaskOptions // of its creation
 	Err    *errs.Error
+	Ending bool // it was asked to end, and lives until it has
 
 	Restarts int32
 }

@@ -418,6 +418,7 @@ type actors struct {
 	up               actorsUp
 	byID             map[ids.ActorID]*actorRec
 	movedActor       []*actorRec
+	claims           []*actorRec // which ask for their names at the step's end
 	escalated        []escalation
 	lastDetachedDied bool // a detached actor has died, and there is no driver
 }

@@ -12,6 +12,7 @@ func (c *Core) finishStep() {
 		c.dispatchAll()
 		c.enforceBudget()
 	}
+	c.flushClaims()
 	c.flushLeases()
 	c.flushNews()
 	c.flushUnneeded()

@@ -53,6 +53,8 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     task = tc.next_task()
     if not o.actor_name and tc.attempt > 1:  # the actor that an earlier attempt has made may be ending or dead
         task = _ids.derive(task, tc.attempt)
+    if o.actor_name:
+        c.flush()  # a handle that was dropped may be the last one of an actor of that name
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
     ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, callsite())
     if o.actor_name:
