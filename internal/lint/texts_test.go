@@ -39,7 +39,7 @@ func (c *code) missing(text string) (out []string) {
 	for _, m := range codeSpan.FindAllStringSubmatch(text, -1) {
 		span := m[1]
 		if q := qualifies.FindStringSubmatch(span); q != nil && c.of[q[1]] != nil {
-			for _, name := range strings.Split(q[2][1:], ".") {
+			for name := range strings.SplitSeq(q[2][1:], ".") {
 				if !c.of[q[1]][name] {
 					out = append(out, span)
 					break
