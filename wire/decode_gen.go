@@ -254,6 +254,8 @@ func readTaskOptions(d *Decoder, b []byte, m *TaskOptions) {
 			m.Affinity = Affinity(c.enum(2))
 		case 27<<3 | wtVarint:
 			m.Node = ids.Home(c.uint32())
+		case 28<<3 | wtVarint:
+			m.OnPanic = OnPanic(c.enum(3))
 		default:
 			c.skip()
 		}
@@ -729,6 +731,8 @@ func readActorStopped(d *Decoder, b []byte, m *ActorStopped) {
 			c.task((*ids.TaskID)(&m.Actor))
 		case 2<<3 | wtBytes:
 			m.Err = readError(d, c.bytes())
+		case 3<<3 | wtVarint:
+			m.Lease = ids.LeaseID(c.varint())
 		default:
 			c.skip()
 		}

@@ -164,6 +164,8 @@ func (d *Decoder) done(b []byte, m *Done) *Done {
 			m.Final = c.bool()
 		case 9<<3 | wtVarint:
 			m.StillRuns = c.bool()
+		case 10<<3 | wtVarint:
+			m.Broke = c.bool()
 		default:
 			c.skip()
 		}

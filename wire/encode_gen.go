@@ -142,6 +142,7 @@ func writeTaskOptions(e *encoder, m *TaskOptions) {
 	}
 	e.uint(26, uint64(m.Affinity))
 	e.uint(27, uint64(m.Node))
+	e.uint(28, uint64(m.OnPanic))
 }
 
 func writeLabelMatch(e *encoder, m *LabelMatch) {
@@ -340,6 +341,7 @@ func writeStopActor(e *encoder, m *StopActor) {
 func writeActorStopped(e *encoder, m *ActorStopped) {
 	e.task(1, ids.TaskID(m.Actor))
 	nestError(e, 2, m.Err)
+	e.uint(3, uint64(m.Lease))
 }
 
 func writeResume(e *encoder, m *Resume) {

@@ -41,4 +41,5 @@ func writeDone(e *encoder, m *Done) {
 	}
 	e.bool(8, m.Final)
 	e.bool(9, m.StillRuns)
+	e.bool(10, m.Broke)
 }

@@ -68,6 +68,7 @@ var enumMost = map[reflect.Type]int{
 	reflect.TypeFor[Role](): int(RoleTool), reflect.TypeFor[Component](): int(ComponentStore),
 	reflect.TypeFor[TaskKind](): int(TaskActorCall), reflect.TypeFor[ResultKind](): int(ResultError),
 	reflect.TypeFor[ActorState](): int(ActorDead), reflect.TypeFor[LabelOp](): int(LabelAbsent), reflect.TypeFor[Affinity](): int(AffinitySoft),
+	reflect.TypeFor[OnPanic](): int(PanicEscalates),
 }
 
 var texts = []string{"", "a", "math/add", "größe", "Иван", strings.Repeat("x", 127), strings.Repeat("y", 128), strings.Repeat("long ", 180)}

@@ -290,10 +290,13 @@ type StopActor struct {
 	Drain    bool
 }
 
-// ActorStopped says that an actor's close hook has returned, with its error, or that it had none.
+// ActorStopped says that an actor's instance has ended. Without a Lease that answers StopActor with Close: the close hook has returned, with
+// its error, or there was none. With one nobody had asked: a call of the instance that was made over that lease has panicked, with Err. The
+// reports of all calls that the instance had come before it.
 type ActorStopped struct {
 	Actor ids.ActorID
 	Err   *errs.Error
+	Lease ids.LeaseID
 }
 
 // Drain tells a worker to finish what it runs and exit.
@@ -334,6 +337,9 @@ type Done struct {
 
 	// StillRuns says that the worker gave the task up, which has not returned: it may read its arguments, and another Done follows.
 	StillRuns bool
+
+	// Broke says that the call's panic has ended the instance of its actor.
+	Broke bool
 }
 
 // StreamItem is one item of a stream, from the worker to the owner and, as the answer to

@@ -98,9 +98,21 @@ type TaskOptions struct {
 	GetIfExists     bool
 	Process         string // shared with the job's other actors of that name; empty: its default one
 	Escalate        bool   // its failure beyond its restarts is one of the actor that has created it
+	OnPanic         OnPanic
 
 	Group string // of a method call: its concurrency group
 }
+
+// OnPanic is what a panic in a call of an actor does.
+type OnPanic uint8
+
+// The ways to go on after a panic.
+const (
+	PanicRestarts  OnPanic = iota // the actor restarts, within MaxRestarts, else it is dead
+	PanicResumes                  // the instance goes on
+	PanicStops                    // the actor is dead
+	PanicEscalates                // the actor is dead, and the one that has created it has failed
+)
 
 // Streaming as NumReturns makes a task's results a stream.
 const Streaming int32 = -1

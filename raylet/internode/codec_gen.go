@@ -2039,6 +2039,7 @@ func appendTaskOptions(b []byte, r *wire.TaskOptions) []byte {
 	}
 	b = protofield.PutUint(b, 26, uint64(r.Affinity))
 	b = protofield.PutUint(b, 27, uint64(r.Node))
+	b = protofield.PutUint(b, 28, uint64(r.OnPanic))
 	return b
 }
 
@@ -2099,6 +2100,8 @@ func readTaskOptions(b []byte, r *wire.TaskOptions) error {
 			r.Affinity, err = wire.Affinity(f.N), f.AtMost(2, "affinity")
 		case 27:
 			r.Node = ids.Home(f.N)
+		case 28:
+			r.OnPanic, err = wire.OnPanic(f.N), f.AtMost(3, "on_panic")
 		}
 		return err
 	})

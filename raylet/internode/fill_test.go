@@ -112,7 +112,8 @@ var enumMost = map[reflect.Type]int{
 	reflect.TypeFor[wire.Role](): int(wire.RoleTool), reflect.TypeFor[wire.TaskKind](): int(wire.TaskActorCall),
 	reflect.TypeFor[cluster.State](): int(cluster.Dead), reflect.TypeFor[cluster.Kind](): int(cluster.Affinity),
 	reflect.TypeFor[wire.LabelOp](): int(wire.LabelAbsent), reflect.TypeFor[wire.Affinity](): int(wire.AffinitySoft),
-	reflect.TypeFor[BlobKind](): int(BlobFunction),
+	reflect.TypeFor[wire.OnPanic](): int(wire.PanicEscalates),
+	reflect.TypeFor[BlobKind]():     int(BlobFunction),
 }
 
 var texts = []string{"", "a", "math/add", "größe", "Иван"}

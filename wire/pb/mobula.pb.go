@@ -144,6 +144,58 @@ func (LabelOp) EnumDescriptor() ([]byte, []int) {
 	return file_mobula_proto_rawDescGZIP(), []int{1}
 }
 
+type OnPanic int32
+
+const (
+	OnPanic_PANIC_RESTARTS  OnPanic = 0 // the actor restarts, within max_restarts, else it is dead
+	OnPanic_PANIC_RESUMES   OnPanic = 1 // the instance goes on
+	OnPanic_PANIC_STOPS     OnPanic = 2 // the actor is dead
+	OnPanic_PANIC_ESCALATES OnPanic = 3 // the actor is dead, and the one that has created it has failed
+)
+
+// Enum value maps for OnPanic.
+var (
+	OnPanic_name = map[int32]string{
+		0: "PANIC_RESTARTS",
+		1: "PANIC_RESUMES",
+		2: "PANIC_STOPS",
+		3: "PANIC_ESCALATES",
+	}
+	OnPanic_value = map[string]int32{
+		"PANIC_RESTARTS":  0,
+		"PANIC_RESUMES":   1,
+		"PANIC_STOPS":     2,
+		"PANIC_ESCALATES": 3,
+	}
+)
+
+func (x OnPanic) Enum() *OnPanic {
+	p := new(OnPanic)
+	*p = x
+	return p
+}
+
+func (x OnPanic) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnPanic) Descriptor() protoreflect.EnumDescriptor {
+	return file_mobula_proto_enumTypes[2].Descriptor()
+}
+
+func (OnPanic) Type() protoreflect.EnumType {
+	return &file_mobula_proto_enumTypes[2]
+}
+
+func (x OnPanic) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnPanic.Descriptor instead.
+func (OnPanic) EnumDescriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{2}
+}
+
 type Affinity int32
 
 const (
@@ -177,11 +229,11 @@ func (x Affinity) String() string {
 }
 
 func (Affinity) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[2].Descriptor()
+	return file_mobula_proto_enumTypes[3].Descriptor()
 }
 
 func (Affinity) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[2]
+	return &file_mobula_proto_enumTypes[3]
 }
 
 func (x Affinity) Number() protoreflect.EnumNumber {
@@ -190,7 +242,7 @@ func (x Affinity) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Affinity.Descriptor instead.
 func (Affinity) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{2}
+	return file_mobula_proto_rawDescGZIP(), []int{3}
 }
 
 type TaskKind int32
@@ -226,11 +278,11 @@ func (x TaskKind) String() string {
 }
 
 func (TaskKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[3].Descriptor()
+	return file_mobula_proto_enumTypes[4].Descriptor()
 }
 
 func (TaskKind) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[3]
+	return &file_mobula_proto_enumTypes[4]
 }
 
 func (x TaskKind) Number() protoreflect.EnumNumber {
@@ -239,7 +291,7 @@ func (x TaskKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TaskKind.Descriptor instead.
 func (TaskKind) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{3}
+	return file_mobula_proto_rawDescGZIP(), []int{4}
 }
 
 type Role int32
@@ -278,11 +330,11 @@ func (x Role) String() string {
 }
 
 func (Role) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[4].Descriptor()
+	return file_mobula_proto_enumTypes[5].Descriptor()
 }
 
 func (Role) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[4]
+	return &file_mobula_proto_enumTypes[5]
 }
 
 func (x Role) Number() protoreflect.EnumNumber {
@@ -291,7 +343,7 @@ func (x Role) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Role.Descriptor instead.
 func (Role) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{4}
+	return file_mobula_proto_rawDescGZIP(), []int{5}
 }
 
 type ActorState int32
@@ -333,11 +385,11 @@ func (x ActorState) String() string {
 }
 
 func (ActorState) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[5].Descriptor()
+	return file_mobula_proto_enumTypes[6].Descriptor()
 }
 
 func (ActorState) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[5]
+	return &file_mobula_proto_enumTypes[6]
 }
 
 func (x ActorState) Number() protoreflect.EnumNumber {
@@ -346,7 +398,7 @@ func (x ActorState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorState.Descriptor instead.
 func (ActorState) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{5}
+	return file_mobula_proto_rawDescGZIP(), []int{6}
 }
 
 type Component int32
@@ -382,11 +434,11 @@ func (x Component) String() string {
 }
 
 func (Component) Descriptor() protoreflect.EnumDescriptor {
-	return file_mobula_proto_enumTypes[6].Descriptor()
+	return file_mobula_proto_enumTypes[7].Descriptor()
 }
 
 func (Component) Type() protoreflect.EnumType {
-	return &file_mobula_proto_enumTypes[6]
+	return &file_mobula_proto_enumTypes[7]
 }
 
 func (x Component) Number() protoreflect.EnumNumber {
@@ -395,7 +447,7 @@ func (x Component) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Component.Descriptor instead.
 func (Component) EnumDescriptor() ([]byte, []int) {
-	return file_mobula_proto_rawDescGZIP(), []int{6}
+	return file_mobula_proto_rawDescGZIP(), []int{7}
 }
 
 // Frame is a frame's payload; a message's field number is its kind. Two peers that
@@ -1256,8 +1308,10 @@ type TaskOptions struct {
 	Labels       []*LabelMatch `protobuf:"bytes,24,rep,name=labels,proto3" json:"labels,omitempty"`
 	PreferLabels []*LabelMatch `protobuf:"bytes,25,rep,name=prefer_labels,json=preferLabels,proto3" json:"prefer_labels,omitempty"`
 	// What node is to it: the home of the one that runs it.
-	Affinity      Affinity `protobuf:"varint,26,opt,name=affinity,proto3,enum=mobula.v1.Affinity" json:"affinity,omitempty"`
-	Node          uint32   `protobuf:"varint,27,opt,name=node,proto3" json:"node,omitempty"`
+	Affinity Affinity `protobuf:"varint,26,opt,name=affinity,proto3,enum=mobula.v1.Affinity" json:"affinity,omitempty"`
+	Node     uint32   `protobuf:"varint,27,opt,name=node,proto3" json:"node,omitempty"`
+	// Of an actor's creation: what a panic in one of its calls does.
+	OnPanic       OnPanic `protobuf:"varint,28,opt,name=on_panic,json=onPanic,proto3,enum=mobula.v1.OnPanic" json:"on_panic,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1479,6 +1533,13 @@ func (x *TaskOptions) GetNode() uint32 {
 		return x.Node
 	}
 	return 0
+}
+
+func (x *TaskOptions) GetOnPanic() OnPanic {
+	if x != nil {
+		return x.OnPanic
+	}
+	return OnPanic_PANIC_RESTARTS
 }
 
 // LabelMatch is one condition on a node's labels; values are of in and not in.
@@ -3650,11 +3711,14 @@ func (x *StopActor) GetDrain() bool {
 	return false
 }
 
-// ActorStopped says that an actor's close hook has returned, with its error, or that it had none.
+// ActorStopped says that an actor's instance has ended. Without a lease that answers StopActor with close: the close hook has returned, with
+// its error, or there was none. With one nobody had asked: a call of the instance that was made over that lease has panicked, with err. The
+// reports of all calls that the instance had come before it.
 type ActorStopped struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
 	Err           *Error                 `protobuf:"bytes,2,opt,name=err,proto3" json:"err,omitempty"`
+	Lease         uint64                 `protobuf:"varint,3,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3701,6 +3765,13 @@ func (x *ActorStopped) GetErr() *Error {
 		return x.Err
 	}
 	return nil
+}
+
+func (x *ActorStopped) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
 }
 
 type Drain struct {
@@ -3959,6 +4030,7 @@ type Done struct {
 	Times         *Times                 `protobuf:"bytes,7,opt,name=times,proto3" json:"times,omitempty"`
 	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"`                          // err is none of those of retry_only: the task shall not run again for it
 	StillRuns     bool                   `protobuf:"varint,9,opt,name=still_runs,json=stillRuns,proto3" json:"still_runs,omitempty"` // the worker gave the task up, and it still runs: another Done follows when it returns
+	Broke         bool                   `protobuf:"varint,10,opt,name=broke,proto3" json:"broke,omitempty"`                         // the call's panic has ended the instance of its actor
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4052,6 +4124,13 @@ func (x *Done) GetFinal() bool {
 func (x *Done) GetStillRuns() bool {
 	if x != nil {
 		return x.StillRuns
+	}
+	return false
+}
+
+func (x *Done) GetBroke() bool {
+	if x != nil {
+		return x.Broke
 	}
 	return false
 }
@@ -4756,7 +4835,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x12R\x06amount\"8\n" +
 	"\x10ConcurrencyGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x11R\x03max\"\xc9\a\n" +
+	"\x03max\x18\x02 \x01(\x11R\x03max\"\xf8\a\n" +
 	"\vTaskOptions\x12\x12\n" +
 	"\x04func\x18\x01 \x01(\tR\x04func\x12\x1f\n" +
 	"\vnum_returns\x18\x02 \x01(\x11R\n" +
@@ -4789,7 +4868,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06labels\x18\x18 \x03(\v2\x15.mobula.v1.LabelMatchR\x06labels\x12:\n" +
 	"\rprefer_labels\x18\x19 \x03(\v2\x15.mobula.v1.LabelMatchR\fpreferLabels\x12/\n" +
 	"\baffinity\x18\x1a \x01(\x0e2\x13.mobula.v1.AffinityR\baffinity\x12\x12\n" +
-	"\x04node\x18\x1b \x01(\rR\x04node\"Z\n" +
+	"\x04node\x18\x1b \x01(\rR\x04node\x12-\n" +
+	"\bon_panic\x18\x1c \x01(\x0e2\x12.mobula.v1.OnPanicR\aonPanic\"Z\n" +
 	"\n" +
 	"LabelMatch\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
@@ -4949,10 +5029,11 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x1a\n" +
 	"\brestarts\x18\x02 \x01(\bR\brestarts\x12\x14\n" +
 	"\x05close\x18\x03 \x01(\bR\x05close\x12\x14\n" +
-	"\x05drain\x18\x04 \x01(\bR\x05drain\"H\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\"^\n" +
 	"\fActorStopped\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\"\n" +
-	"\x03err\x18\x02 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\a\n" +
+	"\x03err\x18\x02 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12\x14\n" +
+	"\x05lease\x18\x03 \x01(\x04R\x05lease\"\a\n" +
 	"\x05Drain\"\x1c\n" +
 	"\x06Resume\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\";\n" +
@@ -4965,7 +5046,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05Times\x12\x1a\n" +
 	"\breceived\x18\x01 \x01(\x10R\breceived\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x10R\astarted\x12\x14\n" +
-	"\x05ended\x18\x03 \x01(\x10R\x05ended\"\x8e\x02\n" +
+	"\x05ended\x18\x03 \x01(\x10R\x05ended\"\xa4\x02\n" +
 	"\x04Done\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
@@ -4976,7 +5057,9 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05times\x18\a \x01(\v2\x10.mobula.v1.TimesR\x05times\x12\x14\n" +
 	"\x05final\x18\b \x01(\bR\x05final\x12\x1d\n" +
 	"\n" +
-	"still_runs\x18\t \x01(\bR\tstillRuns\"{\n" +
+	"still_runs\x18\t \x01(\bR\tstillRuns\x12\x14\n" +
+	"\x05broke\x18\n" +
+	" \x01(\bR\x05broke\"{\n" +
 	"\n" +
 	"StreamItem\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x18\n" +
@@ -5036,7 +5119,12 @@ const file_mobula_proto_rawDesc = "" +
 	"\bLABEL_IN\x10\x00\x12\x10\n" +
 	"\fLABEL_NOT_IN\x10\x01\x12\x10\n" +
 	"\fLABEL_EXISTS\x10\x02\x12\x10\n" +
-	"\fLABEL_ABSENT\x10\x03*C\n" +
+	"\fLABEL_ABSENT\x10\x03*V\n" +
+	"\aOnPanic\x12\x12\n" +
+	"\x0ePANIC_RESTARTS\x10\x00\x12\x11\n" +
+	"\rPANIC_RESUMES\x10\x01\x12\x0f\n" +
+	"\vPANIC_STOPS\x10\x02\x12\x13\n" +
+	"\x0fPANIC_ESCALATES\x10\x03*C\n" +
 	"\bAffinity\x12\x11\n" +
 	"\rAFFINITY_NONE\x10\x00\x12\x11\n" +
 	"\rAFFINITY_HARD\x10\x01\x12\x11\n" +
@@ -5075,170 +5163,172 @@ func file_mobula_proto_rawDescGZIP() []byte {
 	return file_mobula_proto_rawDescData
 }
 
-var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(LabelOp)(0),             // 1: mobula.v1.LabelOp
-	(Affinity)(0),            // 2: mobula.v1.Affinity
-	(TaskKind)(0),            // 3: mobula.v1.TaskKind
-	(Role)(0),                // 4: mobula.v1.Role
-	(ActorState)(0),          // 5: mobula.v1.ActorState
-	(Component)(0),           // 6: mobula.v1.Component
-	(*Frame)(nil),            // 7: mobula.v1.Frame
-	(*Value)(nil),            // 8: mobula.v1.Value
-	(*Extent)(nil),           // 9: mobula.v1.Extent
-	(*Result)(nil),           // 10: mobula.v1.Result
-	(*Error)(nil),            // 11: mobula.v1.Error
-	(*TraceContext)(nil),     // 12: mobula.v1.TraceContext
-	(*Resource)(nil),         // 13: mobula.v1.Resource
-	(*ConcurrencyGroup)(nil), // 14: mobula.v1.ConcurrencyGroup
-	(*TaskOptions)(nil),      // 15: mobula.v1.TaskOptions
-	(*LabelMatch)(nil),       // 16: mobula.v1.LabelMatch
-	(*Arg)(nil),              // 17: mobula.v1.Arg
-	(*TaskSpec)(nil),         // 18: mobula.v1.TaskSpec
-	(*ArgValue)(nil),         // 19: mobula.v1.ArgValue
-	(*ExecTask)(nil),         // 20: mobula.v1.ExecTask
-	(*FuncInfo)(nil),         // 21: mobula.v1.FuncInfo
-	(*Hello)(nil),            // 22: mobula.v1.Hello
-	(*Program)(nil),          // 23: mobula.v1.Program
-	(*Welcome)(nil),          // 24: mobula.v1.Welcome
-	(*Bye)(nil),              // 25: mobula.v1.Bye
-	(*Submit)(nil),           // 26: mobula.v1.Submit
-	(*PutValue)(nil),         // 27: mobula.v1.PutValue
-	(*Seal)(nil),             // 28: mobula.v1.Seal
-	(*Get)(nil),              // 29: mobula.v1.Get
-	(*Unget)(nil),            // 30: mobula.v1.Unget
-	(*AddRef)(nil),           // 31: mobula.v1.AddRef
-	(*Release)(nil),          // 32: mobula.v1.Release
-	(*Cancel)(nil),           // 33: mobula.v1.Cancel
-	(*KillActor)(nil),        // 34: mobula.v1.KillActor
-	(*WatchActor)(nil),       // 35: mobula.v1.WatchActor
-	(*ActorNews)(nil),        // 36: mobula.v1.ActorNews
-	(*Resolved)(nil),         // 37: mobula.v1.Resolved
-	(*StreamNext)(nil),       // 38: mobula.v1.StreamNext
-	(*Create)(nil),           // 39: mobula.v1.Create
-	(*Created)(nil),          // 40: mobula.v1.Created
-	(*Abort)(nil),            // 41: mobula.v1.Abort
-	(*Unpin)(nil),            // 42: mobula.v1.Unpin
-	(*MapFile)(nil),          // 43: mobula.v1.MapFile
-	(*UnmapFile)(nil),        // 44: mobula.v1.UnmapFile
-	(*Collect)(nil),          // 45: mobula.v1.Collect
-	(*Credit)(nil),           // 46: mobula.v1.Credit
-	(*Exec)(nil),             // 47: mobula.v1.Exec
-	(*CancelTask)(nil),       // 48: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 49: mobula.v1.StopActor
-	(*ActorStopped)(nil),     // 50: mobula.v1.ActorStopped
-	(*Drain)(nil),            // 51: mobula.v1.Drain
-	(*Resume)(nil),           // 52: mobula.v1.Resume
-	(*StreamAck)(nil),        // 53: mobula.v1.StreamAck
-	(*Unneeded)(nil),         // 54: mobula.v1.Unneeded
-	(*Times)(nil),            // 55: mobula.v1.Times
-	(*Done)(nil),             // 56: mobula.v1.Done
-	(*StreamItem)(nil),       // 57: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 58: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 59: mobula.v1.Unblocked
-	(*Stats)(nil),            // 60: mobula.v1.Stats
-	(*Request)(nil),          // 61: mobula.v1.Request
-	(*Reply)(nil),            // 62: mobula.v1.Reply
-	(*Resync)(nil),           // 63: mobula.v1.Resync
-	(*Holdings)(nil),         // 64: mobula.v1.Holdings
-	(*Attempt)(nil),          // 65: mobula.v1.Attempt
+	(OnPanic)(0),             // 2: mobula.v1.OnPanic
+	(Affinity)(0),            // 3: mobula.v1.Affinity
+	(TaskKind)(0),            // 4: mobula.v1.TaskKind
+	(Role)(0),                // 5: mobula.v1.Role
+	(ActorState)(0),          // 6: mobula.v1.ActorState
+	(Component)(0),           // 7: mobula.v1.Component
+	(*Frame)(nil),            // 8: mobula.v1.Frame
+	(*Value)(nil),            // 9: mobula.v1.Value
+	(*Extent)(nil),           // 10: mobula.v1.Extent
+	(*Result)(nil),           // 11: mobula.v1.Result
+	(*Error)(nil),            // 12: mobula.v1.Error
+	(*TraceContext)(nil),     // 13: mobula.v1.TraceContext
+	(*Resource)(nil),         // 14: mobula.v1.Resource
+	(*ConcurrencyGroup)(nil), // 15: mobula.v1.ConcurrencyGroup
+	(*TaskOptions)(nil),      // 16: mobula.v1.TaskOptions
+	(*LabelMatch)(nil),       // 17: mobula.v1.LabelMatch
+	(*Arg)(nil),              // 18: mobula.v1.Arg
+	(*TaskSpec)(nil),         // 19: mobula.v1.TaskSpec
+	(*ArgValue)(nil),         // 20: mobula.v1.ArgValue
+	(*ExecTask)(nil),         // 21: mobula.v1.ExecTask
+	(*FuncInfo)(nil),         // 22: mobula.v1.FuncInfo
+	(*Hello)(nil),            // 23: mobula.v1.Hello
+	(*Program)(nil),          // 24: mobula.v1.Program
+	(*Welcome)(nil),          // 25: mobula.v1.Welcome
+	(*Bye)(nil),              // 26: mobula.v1.Bye
+	(*Submit)(nil),           // 27: mobula.v1.Submit
+	(*PutValue)(nil),         // 28: mobula.v1.PutValue
+	(*Seal)(nil),             // 29: mobula.v1.Seal
+	(*Get)(nil),              // 30: mobula.v1.Get
+	(*Unget)(nil),            // 31: mobula.v1.Unget
+	(*AddRef)(nil),           // 32: mobula.v1.AddRef
+	(*Release)(nil),          // 33: mobula.v1.Release
+	(*Cancel)(nil),           // 34: mobula.v1.Cancel
+	(*KillActor)(nil),        // 35: mobula.v1.KillActor
+	(*WatchActor)(nil),       // 36: mobula.v1.WatchActor
+	(*ActorNews)(nil),        // 37: mobula.v1.ActorNews
+	(*Resolved)(nil),         // 38: mobula.v1.Resolved
+	(*StreamNext)(nil),       // 39: mobula.v1.StreamNext
+	(*Create)(nil),           // 40: mobula.v1.Create
+	(*Created)(nil),          // 41: mobula.v1.Created
+	(*Abort)(nil),            // 42: mobula.v1.Abort
+	(*Unpin)(nil),            // 43: mobula.v1.Unpin
+	(*MapFile)(nil),          // 44: mobula.v1.MapFile
+	(*UnmapFile)(nil),        // 45: mobula.v1.UnmapFile
+	(*Collect)(nil),          // 46: mobula.v1.Collect
+	(*Credit)(nil),           // 47: mobula.v1.Credit
+	(*Exec)(nil),             // 48: mobula.v1.Exec
+	(*CancelTask)(nil),       // 49: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 50: mobula.v1.StopActor
+	(*ActorStopped)(nil),     // 51: mobula.v1.ActorStopped
+	(*Drain)(nil),            // 52: mobula.v1.Drain
+	(*Resume)(nil),           // 53: mobula.v1.Resume
+	(*StreamAck)(nil),        // 54: mobula.v1.StreamAck
+	(*Unneeded)(nil),         // 55: mobula.v1.Unneeded
+	(*Times)(nil),            // 56: mobula.v1.Times
+	(*Done)(nil),             // 57: mobula.v1.Done
+	(*StreamItem)(nil),       // 58: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 59: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 60: mobula.v1.Unblocked
+	(*Stats)(nil),            // 61: mobula.v1.Stats
+	(*Request)(nil),          // 62: mobula.v1.Request
+	(*Reply)(nil),            // 63: mobula.v1.Reply
+	(*Resync)(nil),           // 64: mobula.v1.Resync
+	(*Holdings)(nil),         // 65: mobula.v1.Holdings
+	(*Attempt)(nil),          // 66: mobula.v1.Attempt
 }
 var file_mobula_proto_depIdxs = []int32{
-	22, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
-	24, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
-	25, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
-	26, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
-	27, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
-	28, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
-	29, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
-	30, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
-	31, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
-	32, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
-	33, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
-	34, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
-	37, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
-	39, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
-	40, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
-	41, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
-	42, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
-	43, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	47, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	48, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	49, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	51, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	56, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	57, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	53, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	58, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	59, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	52, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	60, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	61, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	62, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	63, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	64, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	46, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	45, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
-	38, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	54, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
-	50, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
-	35, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
-	36, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
-	44, // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
+	23, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
+	25, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
+	26, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
+	27, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
+	28, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
+	29, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
+	30, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
+	31, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
+	32, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
+	33, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
+	34, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
+	35, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
+	38, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
+	40, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
+	41, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
+	42, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
+	43, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
+	44, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
+	48, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	49, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	50, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	52, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	57, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	58, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	54, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	59, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	60, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	53, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	61, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	62, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	63, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	64, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	65, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	47, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	46, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	39, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
+	55, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	51, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
+	36, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
+	37, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
+	45, // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
 	0,  // 41: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	8,  // 42: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	11, // 43: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	11, // 44: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	13, // 45: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	14, // 46: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	16, // 47: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
-	16, // 48: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
-	2,  // 49: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
-	1,  // 50: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
-	8,  // 51: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	3,  // 52: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	15, // 53: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	17, // 54: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	12, // 55: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	10, // 56: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	9,  // 57: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	18, // 58: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	19, // 59: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	4,  // 60: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	21, // 61: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	23, // 62: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	23, // 63: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	11, // 64: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	18, // 65: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	8,  // 66: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	8,  // 67: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	5,  // 68: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
-	11, // 69: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
-	10, // 70: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	9,  // 71: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	9,  // 72: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	11, // 73: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	20, // 74: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	11, // 75: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
-	10, // 76: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	11, // 77: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	55, // 78: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	10, // 79: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	12, // 80: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	11, // 81: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	6,  // 82: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	6,  // 83: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	29, // 84: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	38, // 85: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	65, // 86: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	42, // 87: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	88, // [88:88] is the sub-list for method output_type
-	88, // [88:88] is the sub-list for method input_type
-	88, // [88:88] is the sub-list for extension type_name
-	88, // [88:88] is the sub-list for extension extendee
-	0,  // [0:88] is the sub-list for field type_name
+	9,  // 42: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	12, // 43: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	12, // 44: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	14, // 45: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	15, // 46: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	17, // 47: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
+	17, // 48: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
+	3,  // 49: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
+	2,  // 50: mobula.v1.TaskOptions.on_panic:type_name -> mobula.v1.OnPanic
+	1,  // 51: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
+	9,  // 52: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	4,  // 53: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	16, // 54: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	18, // 55: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	13, // 56: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	11, // 57: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	10, // 58: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	19, // 59: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	20, // 60: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	5,  // 61: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	22, // 62: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	24, // 63: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	24, // 64: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	12, // 65: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	19, // 66: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	9,  // 67: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	9,  // 68: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	6,  // 69: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
+	12, // 70: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
+	11, // 71: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	10, // 72: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	10, // 73: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	12, // 74: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	21, // 75: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	12, // 76: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
+	11, // 77: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	12, // 78: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	56, // 79: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	11, // 80: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	13, // 81: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	12, // 82: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	7,  // 83: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	7,  // 84: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	30, // 85: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	39, // 86: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	66, // 87: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	43, // 88: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	89, // [89:89] is the sub-list for method output_type
+	89, // [89:89] is the sub-list for method input_type
+	89, // [89:89] is the sub-list for extension type_name
+	89, // [89:89] is the sub-list for extension extendee
+	0,  // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -5251,7 +5341,7 @@ func file_mobula_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -52,7 +52,7 @@ func edited(t *testing.T, file, old, with string) (root string) {
 }
 
 func TestStaleCodeIsReported(t *testing.T) {
-	root := edited(t, "wire/mobula.proto", "  uint32 node = 27;\n", "  uint32 node = 27;\n  sint32 patience = 28;\n")
+	root := edited(t, "wire/mobula.proto", "  OnPanic on_panic = 28;\n", "  OnPanic on_panic = 28;\n  sint32 patience = 29;\n")
 	if err := run(root, true); err == nil || !strings.Contains(err.Error(), "mobula.proto:") {
 		t.Fatalf("a field that Go does not have: %v", err)
 	}
@@ -75,9 +75,9 @@ func TestStaleCodeIsReported(t *testing.T) {
 		t.Fatalf("freshly generated code is called stale: %v", err)
 	}
 	for name, want := range map[string]string{ // one field, added in two places, is everywhere
-		"wire/encode_gen.go": "e.sint(28, int64(m.Patience))", "wire/decode_gen.go": "m.Patience = c.sint32()",
-		"raylet/owner/record/codec_gen.go": "protofield.PutInt(b, 29, int64(r.Patience))", "raylet/internode/codec_gen.go": "r.Patience = int32(f.Int())",
-		"python/mobula/_wire/messages.py": `Field(28, "patience", "s")`,
+		"wire/encode_gen.go": "e.sint(29, int64(m.Patience))", "wire/decode_gen.go": "m.Patience = c.sint32()",
+		"raylet/owner/record/codec_gen.go": "protofield.PutInt(b, 30, int64(r.Patience))", "raylet/internode/codec_gen.go": "r.Patience = int32(f.Int())",
+		"python/mobula/_wire/messages.py": `Field(29, "patience", "s")`,
 	} {
 		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil || !strings.Contains(string(data), want) {

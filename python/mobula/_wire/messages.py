@@ -114,7 +114,7 @@ class TaskOptions(Record):
     __slots__ = ("func", "num_returns", "resources", "max_retries", "retry_exceptions", "isolate", "backpressure", "spread", "label",
                  "max_restarts", "max_task_retries", "max_concurrency", "groups", "max_pending_calls", "namespace", "actor_name",
                  "detached", "get_if_exists", "group", "exception_retries", "retry_only", "process", "escalate", "labels", "prefer_labels",
-                 "affinity", "node")
+                 "affinity", "node", "on_panic")
 
     def __init__(self, func: str = "", num_returns: int = 0, resources: Optional[list[Resource]] = None, max_retries: int = 0,
                  retry_exceptions: bool = False, isolate: bool = False, backpressure: int = 0, spread: bool = False, label: str = "",
@@ -122,7 +122,7 @@ class TaskOptions(Record):
                  groups: Optional[list[ConcurrencyGroup]] = None, max_pending_calls: int = 0, namespace: str = "", actor_name: str = "",
                  detached: bool = False, get_if_exists: bool = False, group: str = "", exception_retries: int = 0, retry_only: str = "",
                  process: str = "", escalate: bool = False, labels: Optional[list[LabelMatch]] = None,
-                 prefer_labels: Optional[list[LabelMatch]] = None, affinity: int = 0, node: int = 0) -> None:
+                 prefer_labels: Optional[list[LabelMatch]] = None, affinity: int = 0, node: int = 0, on_panic: int = 0) -> None:
         self.func = func
         self.num_returns = num_returns
         self.resources = [] if resources is None else resources
@@ -150,6 +150,7 @@ class TaskOptions(Record):
         self.prefer_labels = [] if prefer_labels is None else prefer_labels
         self.affinity = affinity
         self.node = node
+        self.on_panic = on_panic
 
 
 class LabelMatch(Record):
@@ -481,11 +482,12 @@ class StopActor(Record):
 
 
 class ActorStopped(Record):
-    __slots__ = ("actor", "err")
+    __slots__ = ("actor", "err", "lease")
 
-    def __init__(self, actor: bytes = b"", err: Optional[Error] = None) -> None:
+    def __init__(self, actor: bytes = b"", err: Optional[Error] = None, lease: int = 0) -> None:
         self.actor = actor
         self.err = err
+        self.lease = lease
 
 
 class Drain(Record):
@@ -525,10 +527,11 @@ class Times(Record):
 
 
 class Done(Record):
-    __slots__ = ("task", "attempt", "lease", "results", "items", "err", "times", "final", "still_runs")
+    __slots__ = ("task", "attempt", "lease", "results", "items", "err", "times", "final", "still_runs", "broke")
 
     def __init__(self, task: bytes = b"", attempt: int = 0, lease: int = 0, results: Optional[list[Result]] = None, items: int = 0,
-                 err: Optional[Error] = None, times: Optional[Times] = None, final: bool = False, still_runs: bool = False) -> None:
+                 err: Optional[Error] = None, times: Optional[Times] = None, final: bool = False, still_runs: bool = False,
+                 broke: bool = False) -> None:
         self.task = task
         self.attempt = attempt
         self.lease = lease
@@ -538,6 +541,7 @@ class Done(Record):
         self.times = times
         self.final = final
         self.still_runs = still_runs
+        self.broke = broke
 
 
 class StreamItem(Record):
@@ -655,7 +659,7 @@ FIELDS: dict[type[Any], list[Field]] = {
         Field(16, "actor_name", "t"), Field(17, "detached", "b"), Field(18, "get_if_exists", "b"), Field(19, "group", "t"),
         Field(20, "exception_retries", "s"), Field(21, "retry_only", "t"), Field(22, "process", "t"), Field(23, "escalate", "b"),
         Field(24, "labels", LabelMatch, True), Field(25, "prefer_labels", LabelMatch, True), Field(26, "affinity", "u"),
-        Field(27, "node", "u")],
+        Field(27, "node", "u"), Field(28, "on_panic", "u")],
     LabelMatch: [Field(1, "key", "t"), Field(2, "op", "u"), Field(3, "values", "t", True)],
     Arg: [Field(1, "ref", "y"), Field(2, "value", Value)],
     TaskSpec: [Field(1, "id", "y"), Field(2, "parent", "y"), Field(3, "kind", "u"), Field(4, "opts", TaskOptions), Field(5, "args", Arg, True),
@@ -698,14 +702,14 @@ FIELDS: dict[type[Any], list[Field]] = {
     Exec: [Field(1, "lease", "u"), Field(2, "tasks", ExecTask, True)],
     CancelTask: [Field(1, "task", "y"), Field(2, "abandon", "b")],
     StopActor: [Field(1, "actor", "y"), Field(2, "restarts", "b"), Field(3, "close", "b"), Field(4, "drain", "b")],
-    ActorStopped: [Field(1, "actor", "y"), Field(2, "err", Error)],
+    ActorStopped: [Field(1, "actor", "y"), Field(2, "err", Error), Field(3, "lease", "u")],
     Drain: [],
     Resume: [Field(1, "task", "y")],
     StreamAck: [Field(1, "task", "y"), Field(2, "consumed", "u")],
     Unneeded: [Field(1, "task", "y"), Field(2, "numbers", "u", True)],
     Times: [Field(1, "received", "f"), Field(2, "started", "f"), Field(3, "ended", "f")],
     Done: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "lease", "u"), Field(4, "results", Result, True), Field(5, "items", "u"),
-        Field(6, "err", Error), Field(7, "times", Times), Field(8, "final", "b"), Field(9, "still_runs", "b")],
+        Field(6, "err", Error), Field(7, "times", Times), Field(8, "final", "b"), Field(9, "still_runs", "b"), Field(10, "broke", "b")],
     StreamItem: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "index", "u"), Field(4, "result", Result)],
     Blocked: [Field(1, "task", "y"), Field(2, "lease", "u"), Field(3, "returned", "y", True), Field(4, "waits_for", "y", True)],
     Unblocked: [Field(1, "task", "y"), Field(2, "lease", "u")],

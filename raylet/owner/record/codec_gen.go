@@ -325,6 +325,7 @@ func appendTaskOptions(b []byte, r *wire.TaskOptions) []byte {
 	}
 	b = protofield.PutUint(b, 27, uint64(r.Affinity))
 	b = protofield.PutUint(b, 28, uint64(r.Node))
+	b = protofield.PutUint(b, 29, uint64(r.OnPanic))
 	return b
 }
 
@@ -389,6 +390,8 @@ func readTaskOptions(b []byte, r *wire.TaskOptions) error {
 			r.Affinity, err = wire.Affinity(f.N), f.AtMost(2, "affinity")
 		case 28:
 			r.Node = ids.Home(f.N)
+		case 29:
+			r.OnPanic, err = wire.OnPanic(f.N), f.AtMost(3, "on_panic")
 		}
 		return err
 	})

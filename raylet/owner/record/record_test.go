@@ -82,6 +82,7 @@ func (d draws) options() *wire.TaskOptions {
 		Namespace: d.text(), ActorName: d.text(), Detached: d.flag(), GetIfExists: d.flag(), Group: d.text(), ExceptionRetries: d.i32(),
 		RetryOnly: d.text(), Escalate: d.flag(), Labels: d.selector(), PreferLabels: d.selector(),
 		Affinity: wire.Affinity(rapid.IntRange(0, int(wire.AffinitySoft)).Draw(d.T, "affinity")), Node: ids.Home(rapid.Uint32().Draw(d.T, "node")),
+		OnPanic: wire.OnPanic(rapid.IntRange(0, int(wire.PanicEscalates)).Draw(d.T, "on panic")),
 	}
 	if d.flag() {
 		o.Resources = []wire.Resource{} // asks for nothing: not the same as not asking

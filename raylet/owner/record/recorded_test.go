@@ -49,7 +49,9 @@ func samples() map[string][]byte {
 	}
 	placed := &wire.TaskOptions{Func: "f", Labels: []wire.LabelMatch{{Key: "zone", Values: []string{"a", "", "b"}}, {Key: "ssd", Op: wire.LabelAbsent}},
 		PreferLabels: []wire.LabelMatch{{Key: "rack", Op: wire.LabelNotIn, Values: []string{"3"}}, {}}, Affinity: wire.AffinitySoft, Node: ids.MaxHome}
+	breaking := &wire.TaskOptions{Func: "f", OnPanic: wire.PanicStops}
 	return map[string][]byte{
+		"options, on panic":  AppendOptions(nil, 3, 302, EncodeOptions(nil, breaking)),
 		"options, placed":    AppendOptions(nil, 2, 301, EncodeOptions(nil, placed)),
 		"options":            AppendOptions(nil, 1, 300, EncodeOptions(nil, opts)),
 		"options, none":      AppendOptions(nil, 1<<40, 1, EncodeOptions(nil, &wire.TaskOptions{Resources: []wire.Resource{}})),
