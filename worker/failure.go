@@ -12,7 +12,7 @@ import (
 func (r *runner) failed(err error) *errs.Error {
 	_ = r.call.ctx.Err() // notices a deadline that nobody has asked about
 	cause := r.call.ctx.cause()
-	out := &errs.Error{Code: errs.CodeTaskFailed, Name: r.task.Spec.Opts.Func, Task: r.call.id().String(), Msg: r.task.Spec.Opts.Func + ": " + err.Error()}
+	out := &errs.Error{Code: errs.CodeTaskFailed, Name: r.task.Spec.Opts.Func, Task: r.call.id().String(), Msg: r.task.Spec.Opts.Func + ": " + errs.Text(err)}
 	out.Cause = []*errs.Error{errs.From(err).Bare()}
 	switch {
 	case cause == nil:

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"mobula/internal/errs"
 )
 
 // fault is the runtime's error of a memory access that is not allowed.
@@ -19,7 +21,7 @@ type fault interface {
 func faulted(p any) string {
 	f, ok := p.(fault)
 	if !ok {
-		return fmt.Sprint(p)
+		return errs.Text(p)
 	}
 	switch perms := permissions(f.Addr()); {
 	case perms == "":

@@ -41,13 +41,19 @@ func userSentinel(name string) error {
 const maxDepth = 16 // of a chain of causes; deeper ones are folded into the message
 
 // From turns any error into one that can cross processes. It keeps every sentinel of this package and every
-// registered one that the error matches, and every error of a registered type. From(nil) is nil.
+// registered one that the error matches, and every error of a registered type. From(nil) is nil. The error's methods are the program's code:
+// where one panics, the text is all that is kept.
 func From(err error) *Error { return from(err, 0) }
 
-func from(err error, depth int) *Error {
+func from(err error, depth int) (out *Error) {
 	if err == nil {
 		return nil
 	}
+	defer func() {
+		if recover() != nil {
+			out = &Error{Msg: Text(err)}
+		}
+	}()
 	switch e := err.(type) {
 	case *Error:
 		return e
@@ -59,7 +65,7 @@ func from(err error, depth int) *Error {
 			}
 		}
 	}
-	out := &Error{Msg: err.Error()}
+	out = &Error{Msg: Text(err)}
 	inner := causes(err)
 	if t := typeOf(err); t != nil {
 		if data, refs, ok, cause := t.encode(err); ok {
@@ -80,6 +86,20 @@ func from(err error, depth int) *Error {
 		}
 	}
 	return out
+}
+
+// Text is the text of an error, or of another value that a panic was given. It does not panic where that has none: a nil pointer of an
+// error's type, say.
+func Text(v any) (s string) {
+	defer func() {
+		if recover() != nil {
+			s = fmt.Sprintf("a value of type %T, whose text cannot be had: the method that makes it panics", v)
+		}
+	}()
+	if err, ok := v.(error); ok {
+		return err.Error()
+	}
+	return fmt.Sprint(v)
 }
 
 func causes(err error) []error {
