@@ -320,7 +320,7 @@ type Unneeded struct {
 
 // From a worker to the owner.
 
-// Times are Unix nanoseconds of an attempt in the worker.
+// Times are Unix nanoseconds of an attempt in the worker. Started is 0 of one that has not begun.
 type Times struct{ Received, Started, Ended int64 }
 
 // Done ends an attempt. Results has one entry a return; of a stream none, and Items

@@ -13,25 +13,28 @@ import (
 // actor is one actor instance: a mailbox (a lane) for each concurrency group.
 type actor struct {
 	id       ids.ActorID
+	lease    ids.LeaseID
 	name     string // of its type
-	instance any    // written before its lanes are released
+	onPanic  wire.OnPanic
+	instance any // written before its lanes are released
 	groups   map[string]*lane
 	lanes    []*lane
 	made     atomic.Bool
-	stopped  atomic.Bool   // it takes no more calls
-	closing  atomic.Bool   // a goroutine closes it
-	killed   atomic.Bool   // it was killed, or its creation failed: its close hook is not called
-	once     sync.Once     // of its close hook
-	life     chan struct{} // closed when the actor should end
-	over     sync.Once     // of life
+	stopped  atomic.Bool                // it takes no more calls
+	closing  atomic.Bool                // a goroutine closes it
+	killed   atomic.Bool                // it was killed, its creation failed or a call panicked: its close hook is not called
+	broken   atomic.Pointer[errs.Error] // the panic that has ended it; nil: none
+	once     sync.Once                  // of its close hook
+	life     chan struct{}              // closed when the actor should end
+	over     sync.Once                  // of life
 }
 
 // newActor makes the mailboxes when the creation arrives, so that calls that arrive before the constructor has run
 // wait for it.
-func (e *Executor) newActor(spec *wire.TaskSpec) {
+func (e *Executor) newActor(spec *wire.TaskSpec, lease ids.LeaseID) {
 	id := ids.ActorID(spec.ID)
 	e.dropActor(id, true) // of an earlier attempt, if there is one
-	a := &actor{id: id, name: spec.Opts.Func, groups: make(map[string]*lane), life: make(chan struct{})}
+	a := &actor{id: id, lease: lease, name: spec.Opts.Func, onPanic: spec.Opts.OnPanic, groups: make(map[string]*lane), life: make(chan struct{})}
 	add := func(name string, limit int32) {
 		l := newLane(e, int(max(1, limit)), a)
 		l.held = true
@@ -56,6 +59,9 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	a := e.actors[spec.Actor]
 	if a == nil {
 		return nil, actorStopped(spec.Actor)
+	}
+	if err := a.broken.Load(); err != nil {
+		return nil, err
 	}
 	if a.stopped.Load() {
 		return nil, errs.New(errs.CodeActorDied, "actor %v (%s) is being stopped", a.id, a.name)

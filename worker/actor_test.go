@@ -38,7 +38,9 @@ func (p *peer) counter(c *counter) *wire.TaskOptions {
 
 func TestActorCallsRunInOrderOneAtATime(t *testing.T) {
 	p := newPeer(t, Config{})
-	a := p.create(1, p.counter(&counter{stopped: make(chan struct{})}))
+	resumes := p.counter(&counter{stopped: make(chan struct{})})
+	resumes.OnPanic = wire.PanicResumes
+	a := p.create(1, resumes)
 	var inside atomic.Int32
 	var order []ids.TaskID
 	inc := p.handle("inc", wire.TaskActorCall, func(ctx context.Context, c *registry.Call) ([]registry.Output, any, error) {

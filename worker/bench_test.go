@@ -57,7 +57,7 @@ func benchExec(b *testing.B, batch int, kind wire.TaskKind) {
 	actor := ids.ActorID(ids.RootTask(1, 7))
 	if kind == wire.TaskActorCall {
 		spec := &wire.TaskSpec{ID: ids.TaskID(actor), Kind: wire.TaskActorCreate, Opts: opts}
-		e.newActor(spec)
+		e.newActor(spec, 1)
 		if err := e.actorMade(spec, new(int)); err != nil {
 			b.Fatal(err)
 		}

@@ -105,7 +105,15 @@ func (r *runner) execute() {
 		d.Results, d.Items = nil, 0
 		p := recover()
 		d.Err = r.crashed(p)
+		a, first := r.lane.actor, false
+		if a != nil {
+			d.Broke, first = a.breaks(d.Err)
+		}
+		err := d.Err
 		r.finish(d, p)
+		if first {
+			e.giveUp(a, err, p)
+		}
 	}()
 	// A write to read-only memory fails this task, and not the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

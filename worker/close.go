@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"mobula/internal/client"
@@ -13,7 +14,7 @@ import (
 	"mobula/wire"
 )
 
-// An actor's end. After a kill, waiting calls fail, running ones are cancelled, and the close hook is not called. A close calls
+// An actor's end but for a panic (panic.go). After a kill, waiting calls fail, running ones are cancelled, and the close hook is not called. A close calls
 // the hook once no call runs any more, and reports that to the node.
 
 // ctxCloser and io.Closer are the close hooks.
@@ -174,6 +175,7 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 		done := make(chan end, 1)
 		go func() {
 			defer close(done)
+			debug.SetPanicOnFault(true) // as in a call: a write to a read-only value is the hook's failure, and not the process' end
 			name := a.name + ".Close"
 			normal := false
 			defer func() {
@@ -185,7 +187,7 @@ func (e *Executor) closeInstance(a *actor) (err *errs.Error, keep any) {
 			err := hook(ctx)
 			normal = true
 			if err != nil {
-				done <- end{&errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + err.Error(), Cause: []*errs.Error{errs.From(err).Bare()}}, err}
+				done <- end{&errs.Error{Code: errs.CodeTaskFailed, Name: name, Task: a.id.String(), Msg: name + ": " + errs.Text(err), Cause: []*errs.Error{errs.From(err).Bare()}}, err}
 			}
 		}()
 		timer := time.NewTimer(e.cfg.StopGrace + e.cfg.StopGrace/4) // a hook that watches its context gets a little more time

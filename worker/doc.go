@@ -21,7 +21,8 @@
 // # Errors
 //
 // An error that a function returns is reported as ErrTaskFailed with its chain of causes; a panic or
-// runtime.Goexit as ErrPanic, with the stack, inside that. ErrCancelled and ErrDeadline mean that the task's
+// runtime.Goexit as ErrPanic, with the stack, inside that. A panic in a call of an actor ends the instance, and not the process (panic.go): other
+// calls of the instance that run are reported as ErrActorUnavailable, as are those that have not begun, which have no time of their start. ErrCancelled and ErrDeadline mean that the task's
 // context ended for that reason. With ErrUnknownFunction, ErrRegistryMismatch and ErrProtocol the function has not
 // run.
 //

@@ -137,7 +137,9 @@ func (e *Executor) execActor(lease ids.LeaseID, tasks []wire.ExecTask, now int64
 	case wire.TaskActorCall:
 		l, err := e.group(spec)
 		if err == nil && !l.push(lease, tasks, now) {
-			err = actorStopped(spec.Actor)
+			if err = l.actor.broken.Load(); err == nil {
+				err = actorStopped(spec.Actor)
+			}
 		}
 		if err != nil {
 			for i := range tasks {
@@ -145,7 +147,7 @@ func (e *Executor) execActor(lease ids.LeaseID, tasks []wire.ExecTask, now int64
 			}
 		}
 	case wire.TaskActorCreate:
-		e.newActor(spec)
+		e.newActor(spec, lease)
 		e.pushLease(lease, tasks, now)
 	default:
 		e.pushLease(lease, tasks, now)

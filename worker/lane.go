@@ -31,6 +31,7 @@ type lane struct {
 	done     []wire.Msg    // guarded by mu: Dones to send
 	keep     []any         // guarded by mu: kept until done is sent
 	sending  []wire.Msg    // guarded by mu: taken from done, not yet handed over
+	sent     chan struct{} // guarded by mu: closed when sending is empty; nil: nobody waits for that
 	idle     int           // guarded by mu: stats periods without work
 	surplus  int           // guarded by mu: parked runners that should end
 	closed   bool          // guarded by mu
@@ -176,15 +177,37 @@ func (l *lane) flushLocked() {
 	l.e.finished(len(msgs))
 	clear(keep)
 	l.mu.Lock()
+	l.handedOverLocked(msgs)
+	if l.done == nil {
+		clear(msgs)
+		l.done = msgs[:0]
+	}
+}
+
+// awaitSentLocked waits until what is being sent has been: it unlocks mu meanwhile. Sending does not block.
+func (l *lane) awaitSentLocked() {
+	for len(l.sending) > 0 {
+		if l.sent == nil {
+			l.sent = make(chan struct{})
+		}
+		sent := l.sent
+		l.mu.Unlock()
+		<-sent
+		l.mu.Lock()
+	}
+}
+
+// handedOverLocked takes what was sent off the list of what is being sent.
+func (l *lane) handedOverLocked(msgs []wire.Msg) {
 	if len(l.sending) == len(msgs) { // else another runner also sends
 		clear(l.sending)
 		l.sending = l.sending[:0]
 	} else {
 		l.sending = without(l.sending, msgs)
 	}
-	if l.done == nil {
-		clear(msgs)
-		l.done = msgs[:0]
+	if len(l.sending) == 0 && l.sent != nil {
+		close(l.sent)
+		l.sent = nil
 	}
 }
 
@@ -208,6 +231,7 @@ func (l *lane) ended(cl *call, d *wire.Done, keep any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if cl.abandoned {
+		l.awaitSentLocked() // that it was given up is told first
 		l.left = slices.DeleteFunc(l.left, func(c *call) bool { return c == cl })
 		l.e.pending.Add(1) // it was counted as finished when it was abandoned
 		l.done = append(l.done, &wire.Done{Task: d.Task, Attempt: d.Attempt, Lease: d.Lease, Err: cancelled(d.Task), Times: d.Times})
@@ -293,7 +317,8 @@ func (l *lane) cancel(task ids.TaskID, abandon bool) bool {
 			continue
 		}
 		if abandon && !cl.abandoned {
-			l.abandonLocked(cl)
+			l.abandonLocked(cl, cancelled(task))
+			l.replaceLocked(cl)
 		}
 		l.mu.Unlock()
 		cl.ctx.cancel(cancelled(task))
@@ -328,15 +353,18 @@ func cancelled(task ids.TaskID) *errs.Error {
 	return &errs.Error{Code: errs.CodeCancelled, Task: task.String()}
 }
 
-// abandonLocked gives up on a call: it is reported as cancelled, and another runner takes
-// the place of the one that is stuck in it.
-func (l *lane) abandonLocked(cl *call) {
+// abandonLocked gives up on a call, which is reported with why.
+func (l *lane) abandonLocked(cl *call, why *errs.Error) {
 	cl.abandoned = true
 	l.dropCall(cl)
 	l.left = append(l.left, cl)
 	now := l.e.cfg.Now()
-	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: cancelled(cl.id()), StillRuns: true,
-		Times: wire.Times{Received: cl.received, Started: cl.started.Load(), Ended: now}})
+	l.done = append(l.done, &wire.Done{Task: cl.id(), Attempt: cl.tc.Attempt, Lease: cl.lease, Err: why, StillRuns: true,
+		Times: wire.Times{Received: cl.received, Started: max(cl.started.Load(), cl.received), Ended: now}})
+}
+
+// replaceLocked lets another runner take the place of the one that is stuck in an abandoned call.
+func (l *lane) replaceLocked(cl *call) {
 	if cl.borrowed { // the goroutine whose place it was takes it again
 		l.lent = nil
 		l.wake <- struct{}{}

@@ -56,6 +56,14 @@ func (q *Queue[T]) Remove(i int) T {
 	return x
 }
 
+// Insert adds x at index i of All, before the one that was there: what is before it moves, so it costs little near the front.
+func (q *Queue[T]) Insert(i int, x T) {
+	q.PushFront(x)
+	all := q.All()
+	copy(all[:i], all[1:i+1])
+	all[i] = x
+}
+
 // DeleteFunc takes off those of which gone is true.
 func (q *Queue[T]) DeleteFunc(gone func(T) bool) {
 	q.items = q.items[:q.head+len(slices.DeleteFunc(q.All(), gone))]

@@ -13,7 +13,7 @@ func TestOrder(t *testing.T) {
 	testkit.Check(t, func(rt *rapid.T) {
 		var q Queue[int]
 		var model []int
-		for _, op := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(rt, "0 and 1 pop, 2 pushes in front, 3 takes one off, 4 deletes some, others push") {
+		for _, op := range rapid.SliceOf(rapid.IntRange(0, 9)).Draw(rt, "0 and 1 pop, 2 pushes in front, 3 takes one off, 4 deletes some, 5 inserts, others push") {
 			switch x := len(model); {
 			case op == 4:
 				third := func(x int) bool { return x%3 == 0 }
@@ -25,7 +25,11 @@ func TestOrder(t *testing.T) {
 					rt.Fatalf("took off %d, want %d", got, model[i])
 				}
 				model = slices.Delete(model, i, i+1)
-			case op > 4:
+			case op == 5:
+				i := rapid.IntRange(0, x).Draw(rt, "where")
+				q.Insert(i, x)
+				model = slices.Insert(model, i, x)
+			case op > 5:
 				q.Push(x)
 				model = append(model, x)
 			case op == 2:

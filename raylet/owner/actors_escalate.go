@@ -8,7 +8,7 @@ import (
 
 // The failure of an actor that escalates is one of its parent, the actor that has created it: that restarts as if its process had died
 // and it were to blame, or it dies, which may escalate further. A failure is an end that nobody has asked for: a constructor that failed, or
-// the death of its process without a restart left. The parent is in the log with the submission: the call that has created the child is soon
+// a panic or the death of its process without a restart left; where it is created to escalate a panic, any panic. The parent is in the log with the submission: the call that has created the child is soon
 // forgotten.
 
 // actorOf gives the actor of this job whose call or constructor a task is; zero: there is none.
@@ -24,12 +24,19 @@ func (as *actors) failForGood(a *actorRec, err *errs.Error) {
 	if a.ended() {
 		return
 	}
+	if a.opts.Escalate {
+		as.tellParent(a, err)
+	}
+	as.die(a, err)
+}
+
+// tellParent makes a failure one of the parent's too, if there is one.
+func (as *actors) tellParent(a *actorRec, err *errs.Error) {
 	if parent := a.parent; parent != (ids.ActorID{}) {
 		e := &errs.Error{Code: errs.CodeActorUnavailable, Name: a.opts.Func, Task: a.id.String(), Cause: reasons(err)}
 		e.Msg = "its child " + a.id.String() + " (" + a.opts.Func + "), which escalates, failed: " + err.Error()
 		as.escalated = append(as.escalated, escalation{to: parent, err: e})
 	}
-	as.die(a, err)
 }
 
 // reasons gives what a failed child's error is due to, without that it is an actor's death: its parent's restart is none.

@@ -66,7 +66,7 @@ func (cc *calls) refusesCalls(a *actorRec) *errs.Error {
 	switch {
 	case a.state == actor.Dead, a.stop != nil && !cc.recovering:
 		return cc.callDied(a)
-	case a.state == actor.Restarting && a.opts != nil && a.opts.MaxTaskRetries == 0:
+	case a.state == actor.Restarting && !a.keepsCalls():
 		return cc.unavailable(a)
 	}
 	return nil
@@ -338,6 +338,10 @@ func (cc *calls) returnCalls(a *actorRec, calls []*taskRec, err *errs.Error) {
 func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 	cc.memory.abandonArgs(t)
 	t.lease = nil
+	unbegun := t.x != nil && t.x.held == heldUnbegun
+	if t.x != nil {
+		t.x.held = notHeld
+	}
 	switch {
 	case t.state.Terminal():
 		cc.tasks.stopTimer(t)
@@ -346,7 +350,7 @@ func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		cc.up.end(t, task.Cancel, t.cancelledError())
 	case a.ended(), a.state == actor.Stopping:
 		cc.up.fail(t, cc.callDied(a))
-	case cc.up.charge(t):
+	case unbegun && a.keepsCalls(), cc.up.charge(t):
 		t.ext().err = err
 		cc.callAgain(t)
 	default:
@@ -355,12 +359,14 @@ func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 	}
 }
 
-// failUnavailable fails the calls that wait for an actor that restarts, unless they may be
-// tried again.
+// failUnavailable fails the calls that wait for an actor that restarts, unless it keeps them.
 func (cc *calls) failUnavailable(a *actorRec) {
-	if a.opts == nil || a.opts.MaxTaskRetries != 0 {
-		return
+	if !a.keepsCalls() {
+		cc.failWaiting(a)
 	}
+}
+
+func (cc *calls) failWaiting(a *actorRec) {
 	cc.eachQueued(a, func(t *taskRec) { cc.up.fail(t, cc.unavailable(a)) })
 }
 

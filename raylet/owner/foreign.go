@@ -70,7 +70,9 @@ func (fo *foreign) failUncertainCalls(a *actorRec, m ActorAt) {
 	if cl := fo.clients.client(m.Worker); m.State == actor.Alive && cl != nil && cl.reported {
 		return
 	}
-	fo.calls.failUnavailable(a)
+	if a.opts.MaxTaskRetries == 0 { // also of an actor that keeps what waits
+		fo.calls.failWaiting(a)
+	}
 }
 
 func (fo *foreign) cameUp(a *actorRec, m ActorAt) {
@@ -94,6 +96,7 @@ func (fo *foreign) moved(a *actorRec, err *errs.Error) {
 		err = errs.New(errs.CodeActorUnavailable, "actor %v has moved", a.id)
 	}
 	calls := fo.leave(a)
+	fo.actors.setCause(a, err, nil)
 	if a.state == actor.Alive {
 		fo.actors.moveActor(a, actor.Restart)
 	}

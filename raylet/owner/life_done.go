@@ -24,6 +24,9 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 	if t == nil || t.start != d.Attempt { // stale, abandoned, or sent by a core before this one
 		lf.memory.dropArgs(cl, d)
 	}
+	if t == nil && lf.recovering && lf.keepsPlace(cl, d) {
+		return
+	}
 	if t == nil && lf.recovering {
 		t, l = lf.findTaskOfDone(d), nil
 	}
@@ -171,10 +174,15 @@ func (lf *life) finish(cl *clientRec, t *taskRec, d *wire.Done) {
 // findTaskOfDone finds the task of a Done that came while leases are not known yet.
 func (lf *life) findTaskOfDone(d *wire.Done) *taskRec {
 	t := lf.tasks.task(d.Task)
-	if t == nil || t.state.Terminal() || t.lease != nil || t.flags&taskWaitsName != 0 || d.Err != nil && d.Err.Code == errs.CodeCancelled && t.flags&taskCancelled == 0 {
+	if t == nil || !t.waits() || d.Err != nil && d.Err.Code == errs.CodeCancelled && t.flags&taskCancelled == 0 {
 		return nil // of an attempt that was given up
 	}
 	t.start = max(t.start, d.Attempt)
 	lf.reach(t)
 	return t
+}
+
+// waits tells whether a rebuilt core has a task that no worker has, as far as it knows.
+func (t *taskRec) waits() bool {
+	return !t.state.Terminal() && t.lease == nil && t.flags&taskWaitsName == 0
 }

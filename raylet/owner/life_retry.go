@@ -63,11 +63,16 @@ func (lf *life) attemptFailed(cl *clientRec, t *taskRec, l *leaseRec, d *wire.Do
 	switch {
 	case t.flags&taskCancelled != 0:
 		lf.end(t, task.Cancel, t.cancelledError())
+	case t.isCall() && (d.Broke || byPanic(d.Err)):
+		lf.brokenCall(t, l, d)
 	case t.isCall() && d.Err.Code == errs.CodeActorUnavailable:
 		if l != nil && t.actor.rec == nil {
 			lf.foreign.awaitWord(l, d.Err) // it was stopped there
-			t.lease = l
-			l.lane.Push(t)
+			as := heldBegun
+			if d.Times.Started == 0 {
+				as = heldUnbegun
+			}
+			l.hold(t, as)
 			return
 		}
 		lf.calls.callLost(t.actor, t, d.Err)

@@ -43,7 +43,7 @@ func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
 	t.markDetached(by)
 	t.detachedDescendant = t.detachedDescendant || by == nil && cl.hostsDetached()
 	var parent ids.ActorID
-	if spec.Opts.Escalate && spec.Kind == wire.TaskActorCreate {
+	if (spec.Opts.Escalate || spec.Opts.OnPanic == wire.PanicEscalates) && spec.Kind == wire.TaskActorCreate {
 		parent = actorOf(by)
 	}
 	lf.journal.logSubmit(t, parent)

@@ -144,7 +144,8 @@ type extra struct {
 	isolatedClass   *classRec // the isolated class it runs in
 	errors          uint32    // attempts charged for errors of its own, where these are counted apart from tries
 	ooms            uint8
-	forceAfterGrace bool // it was cancelled, and is to be by force after a grace
+	held            heldAs // of a call
+	forceAfterGrace bool   // it was cancelled, and is to be by force after a grace
 	peak            uint64
 	err             *errs.Error // why it was requeued last, or ended
 
@@ -228,6 +229,7 @@ type leaseRec struct {
 	dirty          bool
 	ask            sched.Ask // of the last UnblockCPU
 	lane           lane
+	held           int             // the first of lane, which wait for the word of what becomes of their actor
 	headSince      int64           // when the first of the lane began, as far as is known here
 	fetching       []*taskRec      // arguments being pinned
 	out            []wire.ExecTask // to be pushed when the step ends

@@ -20,7 +20,7 @@ type actorRec struct {
 	lease     *leaseRec // while alive
 	callers   map[ids.TaskID]*callerRec
 	last      *callerRec
-	parent    ids.ActorID     // where it escalates: the actor that has created it
+	parent    ids.ActorID     // where it or its panics escalate: the actor that has created it
 	hurt      *errs.Error     // the failure of a child while its constructor ran; the log has it
 	uncharged bool            // its last restart
 	queue     taskList        // calls whose turn it is, in the order they are pushed

@@ -102,7 +102,11 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	case *wire.KillActor:
 		c.killActor(m)
 	case *wire.ActorStopped:
-		c.actorStopped(cl, m)
+		if m.Lease != 0 {
+			c.actorBroke(cl, m)
+		} else {
+			c.actorStopped(cl, m)
+		}
 	case *wire.WatchActor:
 		c.watchActor(cl, m)
 	case *wire.Holdings:

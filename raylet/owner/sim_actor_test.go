@@ -3,6 +3,7 @@ package owner
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"mobula/internal/errs"
@@ -53,19 +54,27 @@ func (d *simActors) call() {
 }
 
 type actorPlan struct {
-	deaths, kills, crash float64
-	restarts, retries    int32
+	deaths, kills, panics, crash float64
+	restarts, retries            int32
+}
+
+// onlyPanics tells whether calls fail by their own panics alone, and run once.
+func (p actorPlan) onlyPanics() bool {
+	return p.panics > 0 && p.deaths+p.kills+p.crash == 0 && p.restarts < 0 && p.retries == 0
 }
 
 func (p actorPlan) run(t *testing.T, seed uint64) {
 	w := newSimWorld(t, seed, Config{})
-	w.crash = p.crash
+	w.crash, w.panics = p.crash, p.panics
 	d := &simActors{simDriver: newSimDriver(w), seq: make(map[[2]ids.TaskID]uint64), strict: p.retries != 0 && p.restarts != 0 && p.kills == 0}
 	d.lossy = p.deaths > 0
 	d.opts["new"] = &wire.TaskOptions{Func: "new", NumReturns: 1, MaxRestarts: p.restarts, MaxTaskRetries: p.retries, MaxPendingCalls: -1}
 	child := *d.opts["new"]
 	child.Escalate = true
 	d.opts["child"] = &child
+	if p.panics > 0 && p.kills > 0 {
+		child.OnPanic = wire.OnPanic(seed % 4)
+	}
 	for range 2 {
 		d.create()
 	}
@@ -101,8 +110,16 @@ func (p actorPlan) run(t *testing.T, seed uint64) {
 		case !ok:
 			t.Fatalf("call %v was never answered: %s", id, w.explain(id))
 		case got.err == 0:
+		case got.err == errs.CodeTaskFailed && p.panics > 0 && !d.strict:
+		case p.onlyPanics():
+			t.Fatalf("call %v had not begun when its actor panicked, and ended with code %d", id, got.err)
 		case d.strict || got.err != errs.CodeActorDied && got.err != errs.CodeActorUnavailable:
 			t.Fatalf("call %v ended with code %d", id, got.err)
+		}
+	}
+	for id, n := range w.runs {
+		if n > 1 && p.onlyPanics() && slices.Contains(d.calls, id.Return(0)) {
+			t.Fatalf("call %v ran %d times", id, n)
 		}
 	}
 	d.finish()
@@ -125,7 +142,9 @@ func TestSimulationOfActors(t *testing.T) {
 		"deaths":   {deaths: .1, restarts: 2},
 		"kills":    {kills: .1, restarts: 1, retries: 1},
 		"rebuilds": {crash: .01, restarts: -1, retries: -1},
-		"all":      {deaths: .05, kills: .05, crash: .005, restarts: 3, retries: 2},
+		"panics":   {panics: .1, restarts: -1},
+		"repeats":  {panics: .1, crash: .01, restarts: -1, retries: -1},
+		"all":      {deaths: .05, kills: .05, panics: .05, crash: .005, restarts: 3, retries: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, seed := range testkit.Seeds(t, simSeeds) {

@@ -56,6 +56,8 @@ type simActor struct {
 	lease ids.LeaseID
 	seen  map[ids.TaskID]uint64
 	n     uint64
+
+	onPanic wire.OnPanic
 }
 
 // store is that of its node.
@@ -335,6 +337,24 @@ func (cl *simClient) stopActor(id ids.ActorID) {
 			delete(cl.lanes, lease)
 		}
 	}
+}
+
+// breakActor ends an instance by a panic of the call that runs, or only the call if the actor resumes.
+func (cl *simClient) breakActor(l *simLane, r *simRun, a *simActor) {
+	id, lease, n := r.Spec.Actor, l.lease.id, cl.w.now
+	cl.letGo(r)
+	l.run = nil
+	broke := a.onPanic != wire.PanicResumes
+	msgs := []wire.Msg{&wire.Done{Task: r.Spec.ID, Attempt: r.Attempt, Lease: lease, Items: r.item, Err: boom(), Broke: broke, Times: wire.Times{Started: n, Ended: n}}}
+	if broke {
+		for _, t := range l.queue {
+			msgs = append(msgs, &wire.Done{Task: t.Spec.ID, Attempt: t.Attempt, Lease: lease, Err: gone(), Times: wire.Times{Ended: n}})
+		}
+		l.queue = nil
+		delete(cl.actors, id)
+		msgs = append(msgs, &wire.ActorStopped{Actor: id, Lease: lease, Err: boom()})
+	}
+	cl.send(msgs...)
 }
 
 func (cl *simClient) cancelTask(m *wire.CancelTask) {

@@ -79,6 +79,18 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 		cl.done(l, r, nil, errs.New(errs.CodeCancelled, "its context ended"))
 		return
 	}
+	if a := cl.actors[r.Spec.Actor]; r.Spec.Kind == wire.TaskActorCall {
+		switch {
+		case a == nil || a.lease != l.lease.id: // its instance has ended
+			l.run = nil
+			cl.w.runs[r.Spec.ID]--
+			cl.send(&wire.Done{Task: r.Spec.ID, Attempt: r.Attempt, Lease: l.lease.id, Err: errs.New(errs.CodeActorUnavailable, "it is not here"), Times: wire.Times{Ended: cl.w.now}})
+			return
+		case cl.w.rng.Float64() < cl.w.panics:
+			cl.breakActor(l, r, a)
+			return
+		}
+	}
 	args := argVals(&r.ExecTask)
 	o := r.Spec.Opts
 	switch o.Func {
@@ -141,7 +153,7 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 	case "stream":
 		cl.stream(l, r, args)
 	case "new":
-		cl.actors[ids.ActorID(r.Spec.ID)] = &simActor{lease: l.lease.id, seen: make(map[ids.TaskID]uint64)}
+		cl.actors[ids.ActorID(r.Spec.ID)] = &simActor{lease: l.lease.id, seen: make(map[ids.TaskID]uint64), onPanic: o.OnPanic}
 		cl.done(l, r, []wire.Result{inlineResult(1, 0)}, nil)
 	case "inc":
 		cl.inc(l, r)
@@ -249,10 +261,6 @@ func (cl *simClient) stream(l *simLane, r *simRun, args []uint64) {
 // inc is an actor's method: it checks the order of its callers' calls.
 func (cl *simClient) inc(l *simLane, r *simRun) {
 	a := cl.actors[r.Spec.Actor]
-	if a == nil {
-		cl.done(l, r, nil, errs.New(errs.CodeActorDied, "no such instance"))
-		return
-	}
 	if last := a.seen[r.Spec.Parent]; r.Spec.Seq <= last {
 		cl.w.t.Fatalf("call %d of %v came after %d", r.Spec.Seq, r.Spec.Parent, last)
 	}

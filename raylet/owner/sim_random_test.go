@@ -51,7 +51,11 @@ func (p wildPlan) run(t *testing.T, seed uint64) {
 	}
 	child := *d.opts["new"]
 	child.Escalate = true
+	child.OnPanic = wire.OnPanic(seed % 4)
 	d.opts["child"] = &child
+	if p.actors {
+		w.panics = .02
+	}
 	funcs := []string{"sum", "big", "multi", "wrap", "kids", "fail", "flaky", "gives"}
 	if p.deadlines {
 		funcs = append(funcs, "nap", "deaf")

@@ -52,6 +52,7 @@ type simWorld struct {
 	refusals  float64            // chance that a task's arguments have no room
 	silent    float64            // chance that a client says nothing after a rebuild
 	anyOrder  bool               // actors run their calls in any order
+	panics    float64            // chance that a call of an actor panics, each time that it goes on
 	validated bool
 }
 

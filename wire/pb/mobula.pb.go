@@ -3962,7 +3962,7 @@ func (x *Unneeded) GetNumbers() []uint32 {
 type Times struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Received      int64                  `protobuf:"fixed64,1,opt,name=received,proto3" json:"received,omitempty"`
-	Started       int64                  `protobuf:"fixed64,2,opt,name=started,proto3" json:"started,omitempty"`
+	Started       int64                  `protobuf:"fixed64,2,opt,name=started,proto3" json:"started,omitempty"` // 0: it has not begun
 	Ended         int64                  `protobuf:"fixed64,3,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

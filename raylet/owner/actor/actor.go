@@ -9,7 +9,7 @@ const (
 	Claiming         // its name is being claimed
 	Creating         // its creation waits or runs, for the first time
 	Alive            // a worker has it
-	Restarting       // its process died, or it was killed to restart; its creation runs again
+	Restarting       // its process died, a call panicked, or it was killed to restart; its creation runs again
 	Dead             // for good
 	Alias            // the name was taken and the creation asked for the one that has it
 	Locating         // another job's actor: where it runs is being asked
@@ -37,7 +37,7 @@ const (
 	Claimed               // the name is ours
 	Existing              // another actor has the name, and that one was asked for
 	Up                    // its constructor returned, or its place is known
-	Restart               // its process died, or it was killed to come back
+	Restart               // its process died, a call panicked, or it was killed to come back
 	Die                   // for good
 	Locate                // a call to another job's actor
 	Stop                  // its calls have ended, and its worker is to close it
