@@ -43,12 +43,12 @@ type (
 	// Backpressure is how many items a stream's producer may be ahead of its consumer. The default,
 	// 0, is without bound.
 	Backpressure int
-	// MaxRestarts is how often an actor starts again after it brought its process down, or its own process died; -1 is without
-	// bound. Default 0: it stays dead. If another actor of its process brought the process down, the actor starts again in any
+	// MaxRestarts is how often an actor starts again after a call of it panicked, or after it brought its process down, or its own
+	// process died; -1 is without bound. Default 0: it stays dead. If another actor of its process brought the process down, the actor starts again in any
 	// case, and that does not count; its state is lost.
 	MaxRestarts int
 	// MaxTaskRetries is how often a call that was under way when the actor died is made again; -1
-	// is without bound. Default 0: the call fails with ErrActorUnavailable or ErrActorDied.
+	// is without bound. Default 0: the call fails with ErrActorUnavailable or ErrActorDied, and one that panicked with its panic.
 	MaxTaskRetries int
 	// MaxConcurrency is how many calls of an actor, outside its groups, run at once. Default 1: one
 	// after another, in each caller's order.
@@ -123,10 +123,37 @@ func Detached() DetachedOption { return DetachedOption{} }
 type EscalateOption struct{}
 
 // Escalate makes an actor's failure one of its parent too. The parent is the actor whose method or constructor created it. The actor fails when
-// its constructor fails, or when its process dies beyond its MaxRestarts. The parent then restarts as after a crash of its own, within its own
+// its constructor fails, or when a call panics or its process dies beyond its MaxRestarts. The parent then restarts as after a crash of its own, within its own
 // MaxRestarts and with their back-off, or it dies; its death escalates further if it has this option too. Stop, Kill and the release of the
 // last reference are no failures. An actor that a program or a task created has no parent, and just dies.
 func Escalate() EscalateOption { return EscalateOption{} }
+
+// PanicDirective is what a panic in a call of an actor does. Any end of a method but its return is a panic: also runtime.Goexit, and a write
+// to a value that is read-only.
+type PanicDirective uint8
+
+// The directives, as supervisors have them.
+const (
+	// PanicRestart ends the instance, and the actor restarts, if its MaxRestarts has a restart left; else it is dead.
+	PanicRestart PanicDirective = iota
+	// PanicResume lets the instance go on, with its state as the panic has left it. Only the call fails.
+	PanicResume
+	// PanicStop ends the actor, whatever its MaxRestarts.
+	PanicStop
+	// PanicEscalate ends the actor, whatever its MaxRestarts, and is a failure of the actor whose method or constructor created it: that one
+	// restarts within its own MaxRestarts, or is dead. An actor that a program or a task created has no such parent, and just dies. For failures
+	// that are no panics, or are beyond the restarts, there is Escalate.
+	PanicEscalate
+)
+
+// OnPanicOption is the option that OnPanic gives.
+type OnPanicOption struct{ directive PanicDirective }
+
+// OnPanic says what a panic in a call of a Go actor does; the default is PanicRestart. The call itself fails with ErrPanic and the stack, unless
+// MaxTaskRetries has it made again. Where the instance ends, calls that run beside it fail with ErrActorUnavailable, or with ErrActorDied if the
+// actor does not restart; what they still write goes to the instance that has ended. Calls that had not begun wait for the next instance. The
+// close hook is not called. A panic in the constructor is an error of the constructor.
+func OnPanic(d PanicDirective) OnPanicOption { return OnPanicOption{d} }
 
 // GetIfExistsOption is the option that GetIfExists gives.
 type GetIfExistsOption struct{}
@@ -200,6 +227,7 @@ func (Labels) actorOption()                 {}
 func (PreferLabels) actorOption()           {}
 func (DetachedOption) actorOption()         {}
 func (EscalateOption) actorOption()         {}
+func (OnPanicOption) actorOption()          {}
 func (GetIfExistsOption) actorOption()      {}
 func (NamedOption) actorOption()            {}
 func (ConcurrencyGroupOption) actorOption() {}
@@ -263,6 +291,8 @@ func apply(o *call.Options, option any) {
 		o.Process = string(x)
 	case EscalateOption:
 		o.Escalate = true
+	case OnPanicOption:
+		o.PanicDirective(uint8(x.directive))
 	case DetachedOption:
 		o.Detached = true
 	case GetIfExistsOption:

@@ -71,6 +71,11 @@ func TestOptionsSayWhatTheyShould(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(a, wantA) {
 		t.Errorf("actor: %+v, %v, want %+v", a, err, wantA)
 	}
+	for d, want := range map[PanicDirective]wire.OnPanic{PanicRestart: wire.PanicRestarts, PanicResume: wire.PanicResumes, PanicStop: wire.PanicStops, PanicEscalate: wire.PanicEscalates} {
+		if o, _, err := resolve(ctx, counters.fn, []ActorOption{OnPanic(d)}); err != nil || o.OnPanic != want {
+			t.Errorf("directive %d: %+v, %v, want %d", d, o, err, want)
+		}
+	}
 	for _, c := range []struct {
 		r    Resources
 		want []wire.Resource
@@ -144,7 +149,7 @@ func TestMalformedLabelsAreRefused(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	ctx := t.Context()
-	for _, opts := range [][]ActorOption{{Detached()}, {GetIfExists()}, {Named("ns", "")}, {MaxConcurrency(0)}, {ConcurrencyGroup("g", 0)}, {nil},
+	for _, opts := range [][]ActorOption{{Detached()}, {GetIfExists()}, {Named("ns", "")}, {MaxConcurrency(0)}, {ConcurrencyGroup("g", 0)}, {nil}, {OnPanic(9)},
 		{Resources{GPU: -1}}, {Resources{Custom: map[string]float64{"CPU": 1}}}, {Resources{Custom: map[string]float64{"x": -1}}}} {
 		if _, _, err := resolve(ctx, counters.fn, opts); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v, want ErrInvalid", opts, err)

@@ -3,6 +3,7 @@ package call
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -28,6 +29,7 @@ type Class struct {
 
 	labels, preferLabels string // conditions, by joinTexts
 	affinity             wire.Affinity
+	onPanic              wire.OnPanic
 	node                 ids.Home // with affinity
 
 	Label, Group, Namespace, ActorName, Process string
@@ -71,6 +73,13 @@ func (o *Options) On(id string, soft bool) {
 	}
 	if o.node, o.affinity = home, wire.AffinityHard; soft {
 		o.affinity = wire.AffinitySoft
+	}
+}
+
+// PanicDirective sets what a panic of an actor does, in the order of wire's.
+func (o *Options) PanicDirective(d uint8) {
+	if o.onPanic = wire.OnPanic(d); o.onPanic > wire.PanicEscalates {
+		o.Refuse(fmt.Sprintf("OnPanic: there is no directive %d", d))
 	}
 }
 
@@ -135,7 +144,7 @@ func (k Class) build(name string) (*wire.TaskOptions, error) {
 		Backpressure: k.Backpressure, Spread: k.Spread, Label: k.Label,
 		MaxRestarts: k.MaxRestarts, MaxTaskRetries: k.MaxTaskRetries, MaxConcurrency: k.MaxConcurrency, MaxPendingCalls: k.MaxPendingCalls,
 		Namespace: k.Namespace, ActorName: k.ActorName, Detached: k.Detached, GetIfExists: k.GetIfExists, Group: k.Group,
-		Process: k.Process, Escalate: k.Escalate, Affinity: k.affinity, Node: k.node,
+		Process: k.Process, Escalate: k.Escalate, OnPanic: k.onPanic, Affinity: k.affinity, Node: k.node,
 	}
 	if err := k.selectors(o); err != nil {
 		return nil, err
