@@ -13,7 +13,7 @@ import (
 // A T that has a method Close() error or Close(context.Context) error has a close hook. It is called once, in the actor's process and
 // after its last call, when the actor ends gracefully: by Stop, by the release of its last reference, with its job, or when the node is
 // stopped. It has 5 seconds. The error that it returns is logged, and is part of the reason of the actor's death. It is not called after
-// Kill or a crash of the process or the node: another instance may live already.
+// Kill, a panic in a call, or a crash of the process or the node: another instance may live already.
 type ActorRef[T any] struct{ cell *call.Cell }
 
 // ActorType is any handle that RegisterActor0 to RegisterActor5 give.

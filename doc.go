@@ -51,14 +51,15 @@
 //
 // A call of an actor that restarts fails with ErrActorUnavailable and may be made again; a call of a dead actor fails with
 // ErrActorDied. No error is both. Neither matches ErrWorkerCrashed, which is for tasks; their message says how the process ended.
-// If the constructor failed, or the actor was killed for memory, ErrActorDied wraps that error. A method that waits for a call of
+// If the constructor failed, a method panicked, or the actor was killed for memory, ErrActorDied wraps that error. A method that waits for a call of
 // its own actor, which cannot begin before the method has returned, gets ErrDeadlock.
 //
 // # The life of an actor
 //
 // ActorRef.Stop lets the calls before it run and then ends the actor; Kill ends it at once. An actor with a method Close is closed at
 // its graceful end. Method.Tell calls without a result. Self is the actor itself. Method.After and Method.Every set timers. Watch tells how
-// an actor's state changes; Notify tells another actor, by a call in its turn. With the option Escalate, a failure of an actor is also one
+// an actor's state changes; Notify tells another actor, by a call in its turn. A panic in a method ends the actor's instance, and the actor
+// restarts within its MaxRestarts, unless OnPanic says otherwise. With the option Escalate, a failure of an actor is also one
 // of the actor that created it. docs/guide/actors.md shows them.
 //
 // # Python
