@@ -181,9 +181,6 @@ func (rc *recovery) adoptAll(ev FromClient) {
 			if a := rc.actors.byID[id]; a != nil {
 				rc.adoptActor(cl, a)
 			}
-			if a := rc.actors.byID[id]; a == nil || a.ended() {
-				rc.toClient(cl, &wire.StopActor{Actor: id})
-			}
 		}
 		for _, at := range h.Tasks {
 			rc.adoptAttempt(cl, at)
@@ -213,10 +210,21 @@ func (rc *recovery) resumeClient(ev FromClient, forgotten map[ids.ObjectID]bool)
 		switch {
 		case rc.pause.answers(m): // what it runs was adopted
 			rc.applyHoldings(cl, m.(*wire.Holdings))
+			rc.stopEnded(cl, m.(*wire.Holdings))
 		case forgotten[id] && cl.role == wire.RoleDriver:
 			rc.passOver(cl, m)
 		default:
 			rc.up.message(cl, m)
+		}
+	}
+}
+
+// stopEnded ends a worker's instances of actors that are dead: also of one that was killed while its creation had ended and this core had not
+// heard of that.
+func (rc *recovery) stopEnded(cl *clientRec, m *wire.Holdings) {
+	for _, id := range m.Actors {
+		if a := rc.actors.byID[id]; id.Job() == rc.cfg.Job && (a == nil || a.ended()) {
+			rc.toClient(cl, &wire.StopActor{Actor: id})
 		}
 	}
 }

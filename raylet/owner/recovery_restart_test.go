@@ -205,3 +205,20 @@ func TestNamesOfDeadActorsAreGivenBackAfterARestart(t *testing.T) {
 		}
 	}
 }
+
+// An actor is killed, and its creation has ended meanwhile, which a core that is rebuilt hears only then: its worker is told to end it.
+func TestAnActorKilledAsItCameUpIsEndedByARebuiltCore(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.create(counter)
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.rebuild(2)
+	s.from(driver, &wire.KillActor{Actor: ids.ActorID(spec.ID)}, holds(2))
+	s.from(worker2, holds(2))
+	h := holds(2)
+	h.Actors = []ids.ActorID{ids.ActorID(spec.ID)}
+	s.from(worker, &wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{inline("")}, Times: wire.Times{Started: 1, Ended: 2}}, h)
+	if m := sent[*wire.StopActor](s, worker); len(m) != 1 || m[0].Actor != ids.ActorID(spec.ID) {
+		t.Errorf("the worker that has it is told %+v", m)
+	}
+}
