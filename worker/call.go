@@ -110,6 +110,7 @@ func (r *runner) execute() {
 			d.Broke, first = a.breaks(d.Err)
 		}
 		err := d.Err
+		r.logUnheard(err)
 		r.finish(d, p)
 		if first {
 			e.giveUp(a, err, p)
@@ -198,9 +199,7 @@ func (r *runner) invoke(rep *report) (keep any) {
 	if err != nil {
 		d.Results = nil
 		d.Err, keep = r.failed(err), err
-		if spec.Opts.NumReturns == 0 {
-			e.log.Warn("a call that nobody waits for failed", "method", spec.Opts.Func, "actor", spec.Actor, "task", spec.ID, "err", d.Err)
-		}
+		r.logUnheard(d.Err)
 	}
 	return keep
 }

@@ -28,6 +28,13 @@ func (r *runner) failed(err error) *errs.Error {
 	return out
 }
 
+// logUnheard logs the failure of a call that nobody waits for.
+func (r *runner) logUnheard(err *errs.Error) {
+	if spec := r.task.Spec; spec.Opts.NumReturns == 0 {
+		r.lane.e.log.Warn("a call that nobody waits for failed", "method", spec.Opts.Func, "actor", spec.Actor, "task", spec.ID, "err", err)
+	}
+}
+
 // crashed makes the report of a panic, or of a goroutine that ended itself.
 func (r *runner) crashed(p any) *errs.Error {
 	spec := r.task.Spec

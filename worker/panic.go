@@ -27,6 +27,7 @@ func (a *actor) breaks(err *errs.Error) (broke, first bool) {
 func (e *Executor) giveUp(a *actor, err *errs.Error, keep any) {
 	a.killed.Store(true)
 	a.end()
+	e.log.Error("a panic has ended the instance of an actor", "actor", a.id, "type", a.name, "err", err, "stack", err.Stack)
 	why := a.broken.Load()
 	var all []wire.Msg
 	reports, keeps := make([][]wire.Msg, len(a.lanes)), make([][]any, len(a.lanes))

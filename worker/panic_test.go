@@ -1,12 +1,15 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -404,4 +407,45 @@ func TestPanicsOfManyCallsAtOnce(t *testing.T) {
 			t.Errorf("round %d: the end is told %d times", round, ended)
 		}
 	}
+}
+
+// A panic that no caller hears of is in the log, and so is each that ends an instance, with its stack.
+func TestPanicsAreLogged(t *testing.T) {
+	for _, onPanic := range []wire.OnPanic{wire.PanicRestarts, wire.PanicResumes} {
+		var log syncBuffer
+		p := newPeer(t, Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		opts, _ := p.hooked(onPanic)
+		a := p.create(1, opts)
+		told := *p.handle("told", wire.TaskActorCall, panics("boom"))
+		told.NumReturns = 0
+		call := p.call(a, &told)
+		p.exec(1, call)
+		p.done(call.Spec.ID)
+		if got := log.String(); !strings.Contains(got, "nobody waits for") || !strings.Contains(got, "boom") {
+			t.Errorf("%d: the log says of the call: %s", onPanic, got)
+		}
+		if onPanic != wire.PanicResumes {
+			p.ending(a)
+			if got := log.String(); !strings.Contains(got, "has ended the instance") || !strings.Contains(got, "panic_test.go") {
+				t.Errorf("the log says of the instance: %s", got)
+			}
+		}
+	}
+}
+
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

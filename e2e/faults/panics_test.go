@@ -173,6 +173,11 @@ func TestAPanicIsAFailureOfTheActor(t *testing.T) {
 			t.Errorf("a call after it: %v", err)
 		}
 
+		apart := spawn(1, mobula.Isolated(), mobula.MaxRestarts(1))
+		_, err = shakyBad.Go(ctx, apart, mobula.V(1)).Get(ctx)
+		wantPanic(t, "the panic of an actor in a process of its own", err, "half way")
+		add(t, ctx, apart, 1, 2)
+
 		mortal := spawn(1)
 		_, err = shakyBad.Go(ctx, mortal, mobula.V(1)).Get(ctx)
 		wantPanic(t, "the panic of an actor without restarts", err, "half way")

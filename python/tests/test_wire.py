@@ -80,7 +80,7 @@ def test_table_follows_the_schema() -> None:
     text = re.sub(r"//.*", "", (ROOT / "mobula.proto").read_text())
     kinds = {"uint32": "u", "uint64": "u", "sint32": "s", "sint64": "s", "bool": "b", "sfixed64": "f", "fixed64": "x",
              "string": "t", "bytes": "y", "ResultKind": "u", "TaskKind": "u", "Role": "u", "Component": "u", "ActorState": "u",
-             "LabelOp": "u", "Affinity": "u"}
+             "LabelOp": "u", "Affinity": "u", "OnPanic": "u"}
     schema = dict(re.findall(r"message (\w+) \{([^}]*)\}", text))
     frame = schema.pop("Frame")
     assert [(t, int(n)) for t, n in re.findall(r"repeated (\w+) \w+ = (\d+);", frame)] == [(c.__name__, k) for k, c in KINDS.items()]

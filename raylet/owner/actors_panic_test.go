@@ -127,6 +127,20 @@ func TestAPanicMayBeTheEnd(t *testing.T) {
 	}
 }
 
+// A constructor that fails is final, also that of a restart: what has waited for the next instance fails with its error.
+func TestAPanicThatTheNextConstructorDoesNotSurvive(t *testing.T) {
+	s := newScript(t, Config{})
+	a, l := s.spawn(mortal(5), worker)
+	culprit, waits := s.call(a, 1), s.call(a, 2)
+	s.panics(worker, a, l, s.attempt(culprit), nil, s.attempts(waits))
+	l = s.grant(worker)
+	s.failed(worker, l, s.executed(worker), boom())
+	s.charges(a, actor.Dead, 1, 0)
+	if r := s.result(waits.ID.Return(0)); r.Result.Err == nil || r.Result.Err.Code != errs.CodeActorDied || !errors.Is(r.Result.Err, errs.ErrPanic) {
+		t.Errorf("a call that waited gives %+v", r.Result)
+	}
+}
+
 // The panic of an actor that escalates it ends the actor, whatever its restarts, and is a failure of its parent; other failures are not.
 func TestAPanicMayEscalate(t *testing.T) {
 	s := newScript(t, Config{})
