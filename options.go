@@ -149,10 +149,10 @@ const (
 // OnPanicOption is the option that OnPanic gives.
 type OnPanicOption struct{ directive PanicDirective }
 
-// OnPanic says what a panic in a call of a Go actor does; the default is PanicRestart. The call itself fails with ErrPanic and the stack, unless
-// MaxTaskRetries has it made again. Where the instance ends, calls that run beside it fail with ErrActorUnavailable, or with ErrActorDied if the
-// actor does not restart; what they still write goes to the instance that has ended. Calls that had not begun wait for the next instance. The
-// close hook is not called. A panic in the constructor is an error of the constructor.
+// OnPanic says what a panic in a call of a Go actor does; the default is PanicRestart. The call fails with ErrPanic and the stack. Where the
+// instance ends, calls that run beside it fail with ErrActorUnavailable, or with ErrActorDied if the actor does not restart; what they still write
+// goes to the instance that has ended. If the actor restarts, MaxTaskRetries has all of these made again, and calls that had not begun wait
+// for the next instance. The close hook is not called. A panic in the constructor is an error of the constructor.
 func OnPanic(d PanicDirective) OnPanicOption { return OnPanicOption{d} }
 
 // GetIfExistsOption is the option that GetIfExists gives.

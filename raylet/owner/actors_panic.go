@@ -102,14 +102,18 @@ type heldAs uint8
 const (
 	notHeld     heldAs = iota
 	heldBegun          // it ran
-	heldUnbegun        // it did not, or is charged already: it may be made again
+	heldUnbegun        // it did not
+	heldCulprit        // it panicked, and is charged already
 )
 
 // brokenCall is the end of an attempt at a call by its own panic, or by that of another call of the instance.
 func (lf *life) brokenCall(t *taskRec, l *leaseRec, d *wire.Done) {
 	err, as := d.Err, heldBegun
-	if d.Broke {
-		err = panicked(t.actor, d.Err)
+	switch {
+	case d.Broke:
+		err, as = panicked(t.actor, d.Err), heldCulprit
+	case d.Times.Started == 0:
+		as = heldUnbegun
 	}
 	if l != nil && t.actor.rec == nil {
 		lf.foreign.awaitWord(l, err)
@@ -117,13 +121,9 @@ func (lf *life) brokenCall(t *taskRec, l *leaseRec, d *wire.Done) {
 	switch {
 	case d.Broke && !lf.charge(t):
 		lf.fail(t, d.Err)
-		return
-	case d.Broke, d.Times.Started == 0:
-		as = heldUnbegun
-	}
-	if l != nil {
+	case l != nil:
 		l.hold(t, as)
-	} else {
+	default:
 		lf.calls.callLost(t.actor, t, err)
 	}
 }

@@ -107,9 +107,9 @@ func TestMaxTaskRetriesMakesCallsAgainAfterAPanic(t *testing.T) {
 
 // Without a restart left, or where it is created to stop, a panic is the actor's end, and all its calls say why.
 func TestAPanicMayBeTheEnd(t *testing.T) {
-	stops := mortal(5)
-	stops.OnPanic = wire.PanicStops
-	for name, opts := range map[string]*wire.TaskOptions{"no restart left": mortal(0), "it stops": stops} {
+	stops, retries := mortal(5), mortal(0)
+	stops.OnPanic, retries.MaxTaskRetries = wire.PanicStops, 5
+	for name, opts := range map[string]*wire.TaskOptions{"no restart left": mortal(0), "no restart left, and retries": retries, "it stops": stops} {
 		s := newScript(t, Config{})
 		a, l := s.spawn(opts, worker)
 		culprit, beside, waits := s.call(a, 1), s.call(a, 2), s.call(a, 3)

@@ -338,9 +338,9 @@ func (cc *calls) returnCalls(a *actorRec, calls []*taskRec, err *errs.Error) {
 func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 	cc.memory.abandonArgs(t)
 	t.lease = nil
-	unbegun := t.x != nil && t.x.held == heldUnbegun
+	held := notHeld
 	if t.x != nil {
-		t.x.held = notHeld
+		held, t.x.held = t.x.held, notHeld
 	}
 	switch {
 	case t.state.Terminal():
@@ -348,9 +348,11 @@ func (cc *calls) callLost(a *actorRec, t *taskRec, err *errs.Error) {
 		cc.up.reap(t)
 	case t.flags&taskCancelled != 0:
 		cc.up.end(t, task.Cancel, t.cancelledError())
+	case (a.ended() || a.state == actor.Stopping) && held == heldCulprit:
+		cc.up.fail(t, t.x.err)
 	case a.ended(), a.state == actor.Stopping:
 		cc.up.fail(t, cc.callDied(a))
-	case unbegun && a.keepsCalls(), cc.up.charge(t):
+	case held > heldBegun && a.keepsCalls(), cc.up.charge(t):
 		t.ext().err = err
 		cc.callAgain(t)
 	default:
