@@ -139,7 +139,13 @@ func (cl *simClient) receive() {
 			cl.lanes[m.Lease] = l
 		}
 		cl.checkActors(m)
-		l.queue = append(l.queue, m.Tasks...)
+		for _, t := range m.Tasks {
+			if a := cl.actors[t.Spec.Actor]; t.Spec.Kind == wire.TaskActorCall && (a == nil || a.lease != m.Lease) { // its instance has ended
+				cl.send(&wire.Done{Task: t.Spec.ID, Attempt: t.Attempt, Lease: m.Lease, Err: errs.New(errs.CodeActorUnavailable, "it is not here"), Times: wire.Times{Ended: cl.w.now}})
+				continue
+			}
+			l.queue = append(l.queue, t)
+		}
 	case simReceipt:
 		cl.w.post("node", ClientRead{Client: cl.id, Bytes: int64(m)})
 	case *wire.Resolved:
@@ -340,11 +346,11 @@ func (cl *simClient) stopActor(id ids.ActorID) {
 }
 
 // breakActor ends an instance by a panic of the call that runs, or only the call if the actor resumes.
-func (cl *simClient) breakActor(l *simLane, r *simRun, a *simActor) {
+func (cl *simClient) breakActor(l *simLane, r *simRun) {
 	id, lease, n := r.Spec.Actor, l.lease.id, cl.w.now
 	cl.letGo(r)
 	l.run = nil
-	broke := a.onPanic != wire.PanicResumes
+	broke := cl.actors[id].onPanic != wire.PanicResumes
 	msgs := []wire.Msg{&wire.Done{Task: r.Spec.ID, Attempt: r.Attempt, Lease: lease, Items: r.item, Err: boom(), Broke: broke, Times: wire.Times{Started: n, Ended: n}}}
 	if broke {
 		for _, t := range l.queue {

@@ -79,17 +79,9 @@ func (cl *simClient) goOn(l *simLane, r *simRun) {
 		cl.done(l, r, nil, errs.New(errs.CodeCancelled, "its context ended"))
 		return
 	}
-	if a := cl.actors[r.Spec.Actor]; r.Spec.Kind == wire.TaskActorCall {
-		switch {
-		case a == nil || a.lease != l.lease.id: // its instance has ended
-			l.run = nil
-			cl.w.runs[r.Spec.ID]--
-			cl.send(&wire.Done{Task: r.Spec.ID, Attempt: r.Attempt, Lease: l.lease.id, Err: errs.New(errs.CodeActorUnavailable, "it is not here"), Times: wire.Times{Ended: cl.w.now}})
-			return
-		case cl.w.rng.Float64() < cl.w.panics:
-			cl.breakActor(l, r, a)
-			return
-		}
+	if r.Spec.Kind == wire.TaskActorCall && cl.w.rng.Float64() < cl.w.panics {
+		cl.breakActor(l, r)
+		return
 	}
 	args := argVals(&r.ExecTask)
 	o := r.Spec.Opts
