@@ -36,16 +36,16 @@ func (as *actors) actorBroke(cl *clientRec, m *wire.ActorStopped) {
 	case a.state == actor.Stopping:
 		as.die(a, a.closedWith(cause))
 	case a.opts.OnPanic == wire.PanicEscalates:
-		died := as.diedOfPanic(a, " and escalates", err)
+		died := as.diedOfPanic(a, " and escalates", cause)
 		as.tellParent(a, died)
 		as.die(a, died)
 	case a.opts.OnPanic == wire.PanicStops:
-		as.failForGood(a, as.diedOfPanic(a, " and is created to stop then", err))
+		as.failForGood(a, as.diedOfPanic(a, " and is created to stop then", cause))
 	case as.useRestart(a):
 		as.restart(a, calls, err, as.restartDelay(a))
 		return
 	default:
-		as.failForGood(a, as.diedOfPanic(a, " after "+itoa(a.restarts)+" of "+itoa(a.opts.MaxRestarts)+" restarts", err))
+		as.failForGood(a, as.diedOfPanic(a, " after "+itoa(a.restarts)+" of "+itoa(a.opts.MaxRestarts)+" restarts", cause))
 	}
 	as.calls.returnCalls(a, calls, err)
 }
@@ -73,7 +73,7 @@ func panicked(a *actorRec, err *errs.Error) *errs.Error {
 }
 
 func (as *actors) diedOfPanic(a *actorRec, how string, err *errs.Error) *errs.Error {
-	return &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: wrappedCause(err),
+	return &errs.Error{Code: errs.CodeActorDied, Name: a.opts.Func, Task: a.id.String(), Cause: []*errs.Error{err},
 		Msg: "actor " + a.id.String() + " (" + a.opts.Func + ") panicked" + how + ": " + err.Error()}
 }
 
