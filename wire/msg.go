@@ -203,8 +203,8 @@ type Resolved struct {
 
 // StreamNext asks for the stream's i-th item (or its end) as Get asks for an object; the
 // answer is StreamItem, with Result.Kind ResultNone at the end of the stream. A reader that sets Leaves releases Task.Stream() when it has the end or
-// an error. The owner keeps the stream until then, so the reader can ask again if the answer is lost with the node. For a reader of protocol 5, which does not
-// set it, the owner closes the stream with the answer.
+// an error. The owner keeps the stream until then, so the reader can ask again if the answer is lost with the node. For one that
+// does not set it, the owner closes the stream with the answer.
 type StreamNext struct {
 	Task   ids.TaskID
 	Index  uint32

@@ -183,8 +183,8 @@ type ExecTask struct {
 
 // Limits of the protocol.
 const (
-	Version    = 6 // of the protocol this build speaks
-	MinVersion = 5 // the oldest it still understands
+	Version    = 7 // of the protocol this build speaks
+	MinVersion = 6 // the oldest it still understands
 
 	MaxFrame  = 64 << 20  // bytes of one frame's payload
 	MaxMeta   = 4 << 10   // bytes of a value's Meta

@@ -26,8 +26,8 @@ from mobula._wire.conn import dial
 from mobula.exceptions import VersionError
 from mobula.util import state
 
-BEFORE, PROTOCOL = "0.5", 5
-OLDEST = 5  # protocol that a node understands
+BEFORE, PROTOCOL = "0.6", 6
+OLDEST = 6  # protocol that a node understands
 DATA = pathlib.Path(__file__).parent / "testdata"
 
 
@@ -162,7 +162,7 @@ class Counter:
 
 
 def test_a_program_of_the_release_before_joins(kept: Kept, package: str) -> None:
-    """Its driver and its workers speak the protocol before this one, and programs of both releases call each other's actors."""
+    """Its driver and its workers speak the protocol of that release, and programs of both releases call each other's actors."""
     with mobula.init(kept.address, namespace="both"):
         ours = mobula.remote(Counter).options(name="of this release").remote(0)
         ran = old(package, kept.address, RELEASE)

@@ -12,7 +12,7 @@ import (
 // Version of the protocol between nodes that this build speaks, and MinVersion, the oldest that it still understands. Each release speaks that of the
 // one before too, since a cluster is upgraded node by node.
 const (
-	Version    = 1
+	Version    = 2
 	MinVersion = 1
 )
 

@@ -3,6 +3,7 @@ package conn
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -89,7 +90,7 @@ func recvN(t testing.TB, c *Conn, n int) []wire.Msg {
 // recorded is a message of each kind, as package wire keeps them for its own tests.
 func recorded(t testing.TB) (all []wire.Msg) {
 	t.Helper()
-	paths, err := filepath.Glob("../testdata/v5/*.frame")
+	paths, err := filepath.Glob(fmt.Sprintf("../testdata/v%d/*.frame", wire.Version))
 	if err != nil || len(paths) < 40 {
 		t.Fatalf("recorded frames: %d, %v", len(paths), err)
 	}

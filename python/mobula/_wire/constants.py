@@ -20,7 +20,7 @@ HOME_SHIFT = 36  # of the home in the id of a job, client, lease or worker
 # Components.
 OWNER, STORE = 1, 2
 
-VERSION, MIN_VERSION = 6, 5
+VERSION, MIN_VERSION = 7, 6
 MAX_FRAME = 64 << 20
 MESSAGE_VALUES = 16 << 20  # most bytes of values in one message; further values go into the store, even small ones
 MAX_META = 4 << 10
