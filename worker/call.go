@@ -208,7 +208,8 @@ func (r *runner) invoke(rep *report) (keep any) {
 func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error {
 	cl := r.call
 	if cause := cl.ctx.cause(); cause != nil { // cancelled before it ran
-		return errs.From(cause)
+		own := *errs.From(cause) // which calls that were cancelled together share
+		return &own
 	}
 	if fn.Kind != spec.Kind {
 		return errs.New(errs.CodeRegistryMismatch, "function %q is registered as another kind here (%d) than in the caller (%d): run the same binary everywhere", fn.Name, fn.Kind, spec.Kind)

@@ -290,6 +290,44 @@ func TestAPanicOfAnotherJobsActor(t *testing.T) {
 	}
 }
 
+// The word of another job's owner may come before the worker's on a call that was on its way: it waits for that, and for no other news.
+func TestAnotherOwnersWordOfAPanicWaitsForTheWorkers(t *testing.T) {
+	const guest, place = ids.ClientID(8), ids.LeaseID(900)
+	for _, ends := range []string{"the worker refuses", "the worker is gone", "nothing comes"} {
+		s := newScript(t, Config{})
+		s.step(ClientJoined{Client: guest, Role: wire.RoleWorker, Guest: true})
+		far := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}
+		id, opts := ids.ActorID(far.ID), &wire.TaskOptions{}
+		call := s.call(far, 1)
+		s.step(FromDirectory{ActorAt{Actor: id, State: actor.Alive, Worker: guest, Lease: place, Opts: opts}})
+		x := s.attempt(call)
+		why := panicked(&actorRec{id: id}, boom())
+		s.step(FromDirectory{ActorAt{Actor: id, State: actor.Restarting, Opts: opts, Err: why}})
+		s.step(FromDirectory{ActorAt{Actor: id, State: actor.Alive, Worker: worker2, Lease: place + 1, Opts: opts, Err: why}})
+		if s.state(call) != task.Submitted {
+			t.Fatalf("%s: before, the call is %v", ends, s.state(call))
+		}
+		switch ends {
+		case "the worker refuses":
+			s.from(guest, &wire.Done{Task: x.Spec.ID, Attempt: x.Attempt, Lease: place, Err: errs.New(errs.CodeActorUnavailable, "it is not here"), Times: wire.Times{Ended: 2}})
+			if got := s.pushed(worker2); !slices.Equal(got, []ids.TaskID{call.ID}) {
+				t.Errorf("where it is now: pushed %v", got)
+			}
+			continue
+		case "the worker is gone":
+			s.step(ClientGone{Client: guest})
+			s.pass(s.c.cfg.SettleGrace)
+		default:
+			s.pass(s.c.cfg.SettleGrace)
+		}
+		s.wantError(call.ID.Return(0), errs.CodeActorUnavailable) // it may have run
+		next := s.call(far, 2)
+		if got := s.pushed(worker2); !slices.Equal(got, []ids.TaskID{next.ID}) {
+			t.Errorf("%s: the next call: pushed %v", ends, got)
+		}
+	}
+}
+
 // A call that was cancelled is cancelled, whatever its instance does meanwhile.
 func TestACancelledCallOfABrokenInstanceStaysCancelled(t *testing.T) {
 	s := newScript(t, Config{})

@@ -24,6 +24,10 @@ func (fo *foreign) actorAt(m ActorAt) {
 		a.opts = &wire.TaskOptions{}
 	}
 	a.unreached = nil
+	if fo.awaitReports(a, m) {
+		return
+	}
+	a.said = nil
 	if m.State == actor.Dead {
 		fo.dead(a, m.Err)
 		return
@@ -102,6 +106,35 @@ func (fo *foreign) moved(a *actorRec, err *errs.Error) {
 	}
 	fo.calls.returnCalls(a, calls, err)
 	fo.calls.failUnavailable(a)
+	if m := a.said; m != nil {
+		a.said = nil
+		fo.actorAt(*m)
+	}
+}
+
+// awaitReports puts an owner's word off that a call of the instance which is known here has panicked, until the worker has told of each call that
+// was pushed there whether it had begun: those on their way it refuses. That comes soon, and is waited for no longer than a word is.
+func (fo *foreign) awaitReports(a *actorRec, m ActorAt) bool {
+	l := a.lease
+	if l == nil || l.worker.gone || m.State == actor.Dead || m.Lease == l.id && m.State == actor.Alive || !byPanic(m.Err) || !l.unreported() {
+		return false
+	}
+	fo.awaitWord(l, m.Err)
+	a.said = &m
+	return true
+}
+
+// unreported tells whether a call that was pushed to an actor may have begun, for all that is known.
+func (l *leaseRec) unreported() bool {
+	return l.lane.contains(func(t *taskRec) bool { return alive(t) && (t.x == nil || t.x.held == notHeld) })
+}
+
+// reported goes on with an owner's word that was put off, once nothing is to be reported any more.
+func (fo *foreign) reported(a *actorRec) {
+	if m := a.said; m != nil && a.lease != nil && !a.lease.unreported() {
+		a.said = nil
+		fo.actorAt(*m)
+	}
 }
 
 // dead ends another job's actor, of which its owner says that it is dead.

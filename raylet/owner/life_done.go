@@ -55,9 +55,12 @@ func (lf *life) done(cl *clientRec, d *wire.Done) {
 	t.lease = nil
 	if d.Err != nil {
 		lf.attemptFailed(cl, t, l, d)
-		return
+	} else {
+		lf.succeed(cl, t, l, d)
 	}
-	lf.succeed(cl, t, l, d)
+	if l != nil && l.actor != nil {
+		lf.foreign.reported(l.actor)
+	}
 }
 
 // laneMoved follows up on a task that left a lease's lane.

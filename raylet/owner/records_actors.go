@@ -34,6 +34,7 @@ type actorRec struct {
 	dirty     bool
 	forgot    bool        // some of its callers
 	claimed   bool        // its name is registered
+	said      *ActorAt    // another job's, its owner's word that is put off; nil: none
 	doubt     bool        // another job's, and calls for it may have run that a lost core had pushed
 	unreached *errs.Error // another job's, why it cannot be called; until the next call asks again
 	cause     *errs.Error
