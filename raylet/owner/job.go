@@ -23,6 +23,9 @@ func (jb *job) endJob(err *errs.Error) {
 	}
 	jb.ended = jb.actors.detachedActors() == 0
 	jb.endActors(why)
+	if jb.ended {
+		jb.leases.returnIdleLeases() // their workers have the time to end by themselves
+	}
 	jb.cancelPushed()
 	jb.startSweep(nil)
 }

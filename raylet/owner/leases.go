@@ -137,6 +137,15 @@ func (ls *leases) returnSpareLeases() {
 	}
 }
 
+// returnIdleLeases gives back the leases that have nothing to do, at the job's end.
+func (ls *leases) returnIdleLeases() {
+	for _, id := range slices.Sorted(maps.Keys(ls.byID)) {
+		if l := ls.byID[id]; l.state == lease.Active && l.actor == nil && l.load() == 0 {
+			ls.returnLease(l)
+		}
+	}
+}
+
 func (ls *leases) returnLease(l *leaseRec) {
 	ls.toSched(sched.Return{Lease: l.id})
 	ls.endLease(l)

@@ -121,7 +121,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case JobStarted:
 		c.onJobStarted(ev)
 	case JobEnded:
-		c.onJobEnded(ev.Job)
+		c.onJobEnded(ev)
 	case Registered:
 		c.onRegistered(now, ev)
 	case StartFailed:
@@ -208,7 +208,8 @@ func (c *Core) virtual(j *job, k groupKey, client ids.ClientID) *worker {
 	return w
 }
 
-func (c *Core) onJobEnded(id ids.JobID) {
+func (c *Core) onJobEnded(ev JobEnded) {
+	id := ev.Job
 	j := c.jobs[id]
 	if j == nil {
 		return
@@ -220,11 +221,16 @@ func (c *Core) onJobEnded(id ids.JobID) {
 		}
 		g.waiting = queue.Queue[*assignment]{}
 		for _, w := range g.copyWorkers() {
+			busy := ev.Away || len(w.assignments) > 0
 			for lease := range w.assignments {
 				delete(c.assignments, lease)
 			}
 			clear(w.assignments)
-			c.dismiss(w)
+			if busy {
+				c.finish(w) // at once: its CPU counts as free
+			} else {
+				c.dismiss(w)
+			}
 		}
 	}
 }
@@ -241,8 +247,8 @@ func (c *Core) onStop() {
 	}
 }
 
-// dismiss ends a worker whose job has ended. One that has nothing to do ends by itself, once it is told or its connection has ended, and runs what the
-// program has registered for the end of the process. One that is at work does not hear that: after a while it is asked as finish does.
+// dismiss ends a worker without a lease whose job has ended. It ends by itself, once it is told or its connection has ended, and runs what the program has
+// registered for the end of the process. One that still does something for a call that was given up does not hear that: after a while it is asked as finish does.
 func (c *Core) dismiss(w *worker) {
 	if w.virtual || w.client == 0 || w.state == Queued || w.killed || w.leaving {
 		c.finish(w)

@@ -24,8 +24,8 @@
 // register within StartTimeout is killed. A host lives as long as its job. An isolated worker is retired after
 // IdleAfter without a lease while there are more than SoftLimit of them, or with its actor. A worker for tasks is
 // also retired when it reports that tasks left it with much memory (Worn). A draining worker takes no new lease,
-// is told to exit when its leases have ended, and is killed Grace later. With its job a worker is told to exit too; one that is at work then
-// is terminated 100 ms later, and killed Grace after that. If a worker exits, WorkerGone ends its
+// is told to exit when its leases have ended, and is killed Grace later. With its job a worker without a lease is
+// told to exit too, and terminated 100 ms later if it has not; one with a lease is terminated at once. Either is killed Grace after that. If a worker exits, WorkerGone ends its
 // leases.
 //
 // # What blocks

@@ -150,8 +150,10 @@ func TestJobEndEndsItsWorkers(t *testing.T) {
 	w := newWorld(t, Config{})
 	w.step(JobStarted{Job: 1})
 	w.step(JobStarted{Job: 2})
-	w.need(1, own, "f")
+	l := w.need(1, own, "f")
+	w.need(1, own, "busy")
 	w.up()
+	w.release(l)
 	for range 5 {
 		w.need(1, own, "g")
 	}

@@ -37,6 +37,7 @@ type Program struct {
 type JobEnded struct {
 	Job     ids.JobID
 	Opening uint64
+	Away    bool // it is of another node, which may be gone: what its workers were sent may still be on its way to them
 }
 
 // Registered is a worker's Hello. It is answered by Admit or Refuse.

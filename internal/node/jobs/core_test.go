@@ -334,7 +334,7 @@ func TestAJobOfAnotherNode(t *testing.T) {
 			t.Errorf("the owner of job %v is told, which is on another node", o.Job)
 		}
 	}
-	want := []Effect{Remove{away}, ToRaylet{pool.JobEnded{Job: away}}, EndProcesses{away}, ToStore{objectstore.DropJob{Job: away}}, CleanUp{Job: away, Unmap: true}}
+	want := []Effect{Remove{away}, ToRaylet{pool.JobEnded{Job: away, Away: true}}, EndProcesses{away}, ToStore{objectstore.DropJob{Job: away}}, CleanUp{Job: away, Unmap: true}}
 	if fx := step(Over{Job: away, Away: true}); !reflect.DeepEqual(fx, want) {
 		t.Errorf("it ended with %+v, want %+v", fx, want)
 	}

@@ -123,7 +123,7 @@ func (c *Core) over(ev Over) {
 			c.emit(TellOver{cid, c.errOver(id)})
 		}
 	}
-	c.emit(ToRaylet{pool.JobEnded{Job: id, Opening: ev.Opening}})
+	c.emit(ToRaylet{pool.JobEnded{Job: id, Opening: ev.Opening, Away: ev.Away}})
 	c.emit(EndProcesses{id})
 	c.emit(ToStore{objectstore.DropJob{Job: id}})
 	if !j.away {
