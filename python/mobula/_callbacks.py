@@ -1,4 +1,7 @@
-"""A thread for users' callbacks: the thread that reads the connection must not wait for their code."""
+"""A thread for users' callbacks: the thread that reads the connection must not wait for their code.
+
+Signal handlers and finalisers may queue and start it in the midst of either: the queue is re-entrant, and there is no lock.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,23 @@ class CallbackThread:
     def __init__(self, name: str) -> None:
         self._name = name
         self._queue: queue.SimpleQueue[Optional[Callable[[], object]]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._thread: Optional[threading.Thread] = None
+        self._thread: Optional[threading.Thread] = None  # one that was started, or is being started
+        self._runs: Optional[threading.Thread] = None  # the one that takes from the queue
 
     def start(self) -> None:
         """Starts the thread, unless it runs."""
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=_run, args=(self._queue,), name=self._name, daemon=True)
-                    self._thread.start()
+        if self._runs is not None or self._thread is not None:
+            return
+        new = threading.Thread(target=_run, args=(self, self._queue), name=self._name, daemon=True)
+        if self._thread is not None:
+            return
+        else:  # whole, with the look at it
+            self._thread = new
+        try:
+            new.start()
+        except BaseException:  # perhaps of a signal handler, and the thread has started nevertheless
+            self._thread = None
+            raise
 
     def put(self, f: Callable[[], object]) -> None:
         """Queues f."""
@@ -39,12 +49,18 @@ class CallbackThread:
 
     def join(self) -> None:
         """Waits until the thread has ended. In the thread itself it returns at once."""
-        t = self._thread
+        t = self._runs or self._thread
         if t is not None and t is not threading.current_thread():
             t.join()
 
 
-def _run(q: queue.SimpleQueue[Optional[Callable[[], object]]]) -> None:
+def _run(of: CallbackThread, q: queue.SimpleQueue[Optional[Callable[[], object]]]) -> None:
+    me = threading.current_thread()
+    if of._runs is None:  # whole: one thread alone takes from the queue
+        of._runs = me
+    else:
+        return
+    del of
     while True:
         f = q.get()
         if f is None:

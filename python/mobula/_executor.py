@@ -177,7 +177,7 @@ class _Runner:
         self._initializer = initializer
         self._initargs = initargs
         self._identity = identity or (uuid.uuid4().hex if initializer is not None else "")
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._failed: Optional[str] = None
         self._ready = initializer is None
 
@@ -244,13 +244,13 @@ class _Call:
 
 
 class _Calls:
-    """The calls of an executor. They outlive the Executor object."""
+    """The calls of an executor. They outlive the Executor object. There is no lock: a finaliser calls close, and may submit, in the midst of
+    anything."""
 
     def __init__(self, caller: Caller, most: int) -> None:
         self._caller = caller
         self._client = caller.client
         self._most = most
-        self._lock = threading.Lock()
         self._waiting: deque[_Call] = deque()
         self._sent: set[_Call] = set()
         self._sending = False
@@ -275,13 +275,16 @@ class _Calls:
             _fail(future, x)
             return future
         call = _Call(future, packed, TaskWait(self._client))
-        with self._lock:
-            ok = not self._closed and self._broken is None
-            if ok:
-                self._thread.start()  # shutdown waits for its end
-                self._open += 1
-                self._waiting.append(call)
+        self._thread.start()  # shutdown waits for its end
+        one, waiting = iter((call,)), self._waiting
+        ok = False
+        if not self._closed and self._broken is None:  # whole
+            ok = True
+            self._open += 1
+            waiting += one
         if not ok:
+            if self._closed and not self._open:
+                self._thread.end()  # it may have started just now
             call.wait.over()
             packed.drop()
             self._check()
@@ -296,23 +299,23 @@ class _Calls:
 
     def _send(self) -> None:
         """Sends calls while there is room. One thread sends at a time, the calls of the others too."""
-        while True:
-            with self._lock:
-                if self._sending or not self._waiting or len(self._sent) >= self._most:
-                    return
-                call = self._waiting.popleft()
+        waiting = self._waiting
+        while len(self._sent) < self._most:
+            if not self._sending and waiting:  # whole
+                call = waiting[0]
+                del waiting[0]
                 self._sending = True
+            else:
+                return
             try:
                 self._begin(call)
             except BaseException as x:  # from a signal handler; the call may have been sent, and its result may still come
-                with self._lock:
-                    self._sent.discard(call)
+                self._sent.discard(call)
                 self._thread.put(partial(self._settle_with, call, x))
                 raise
             finally:
+                self._sending = False
                 del call
-                with self._lock:
-                    self._sending = False
 
     def _begin(self, call: _Call) -> None:
         if not call.future.set_running_or_notify_cancel():
@@ -320,23 +323,21 @@ class _Calls:
             self._thread.put(partial(self._settled, call))
             return
         ref = call.ref = call.packed.send()
-        with self._lock:
-            self._sent.add(call)
+        self._sent.add(call)
         self._client.getter.when(ref._h, partial(self._arrived, call))
 
     def _arrived(self, call: _Call, found: Found) -> None:
         """Called by the thread that reads. It sends the next call and leaves the rest to the executor's thread."""
         self._thread.put(partial(self._settle, call, found))
-        with self._lock:
-            self._sent.discard(call)
+        self._sent.discard(call)
         self._send()
 
     def _settle(self, call: _Call, found: Found) -> None:
         """In the executor's thread: sets the future's result or exception."""
         ref, call.ref = call.ref, None
-        assert ref is not None
         try:
             value = load_found(self._client, found)
+            del ref  # now that the value is there
         except BaseException as x:
             try:
                 why = self._error(x)
@@ -353,13 +354,14 @@ class _Calls:
 
     def _settled(self, call: _Call) -> bool:
         """In the executor's thread: counts a call as done. False if it was done before."""
+        end = False
         if call.settled:
             return False
-        call.settled = True
-        call.wait.over()
-        with self._lock:
+        else:  # whole, with the look at it
+            call.settled = True
             self._open -= 1
             end = self._closed and self._open == 0
+        call.wait.over()
         if end:
             self._thread.end()
         return True
@@ -375,11 +377,10 @@ class _Calls:
 
     def _break(self, why: str, cause: BaseException) -> None:
         """Marks the executor as broken. The waiting calls fail."""
-        with self._lock:
-            if self._broken is None:
-                self._broken, self._cause = why, cause
-            waiting, self._waiting = self._waiting, deque()
-        for call in waiting:
+        if self._broken is None:  # whole
+            self._cause = cause
+            self._broken = why
+        for call in self._take_waiting():
             call.packed.drop()
             if call.future.set_running_or_notify_cancel():
                 call.future.set_exception(_broken(why, cause))
@@ -387,13 +388,11 @@ class _Calls:
 
     def close(self, cancel: bool) -> None:
         """Takes no more calls; cancel: cancels those that were not sent."""
-        with self._lock:
-            first, self._closed = not self._closed, True
-            waiting: deque[_Call] = deque()
-            if cancel:
-                waiting, self._waiting = self._waiting, deque()
-            end = first and self._open == 0
-        for call in waiting:
+        end = False
+        if not self._closed:  # whole
+            self._closed = True
+            end = self._open == 0
+        for call in self._take_waiting() if cancel else ():
             call.packed.drop()
             call.future.cancel()
             call.future.set_running_or_notify_cancel()
@@ -401,9 +400,16 @@ class _Calls:
         if end:
             self._thread.end()
 
+    def _take_waiting(self) -> Iterator[_Call]:
+        """Takes the calls out of the queue that were not sent."""
+        waiting = self._waiting
+        while waiting:
+            call = waiting[0]
+            del waiting[0]  # whole, with the look at it
+            yield call
+
     def cancel_running(self, force: bool) -> None:
-        with self._lock:
-            sent = list(self._sent)
+        sent = list(self._sent)
         if self._client.dead is None:
             for call in sent:
                 self._client.cancel(call.packed.task, force, True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import threading
 import time
 from collections import deque
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, AsyncIterator, Iterable, Iterator, NamedTuple, Optional
 
 from .. import util
@@ -32,7 +32,8 @@ class as_completed:
         self.with_results = with_results
         self.raise_errors = raise_errors
         self._until = None if timeout is None else time.monotonic() + timeout
-        self._changed = threading.Condition()
+        # Finalisers and signal handlers may come in the midst of a method, so there is no lock: sets and queues change in steps that nothing cuts.
+        self._bell: SimpleQueue[None] = SimpleQueue()  # an entry for each future that came, and one at the end
         self._open: set[Future] = set()
         self._done: deque[Future] = deque()
         self._ready: set[Future] = set()  # those in _done
@@ -41,10 +42,11 @@ class as_completed:
 
     def add(self, future: Future) -> None:
         """Adds a future, unless it is waiting already."""
-        with self._changed:
-            if future in self._open or future in self._ready:
-                return
-            self._open.add(future)
+        one, open_ = {future}, self._open
+        if future in open_ or future in self._ready:
+            return
+        else:  # whole, with the look at it
+            open_ |= one
         future._state.watch(partial(self._came, future))
 
     def update(self, futures: Iterable[Future]) -> None:
@@ -53,14 +55,20 @@ class as_completed:
             self.add(f)
 
     def _came(self, future: Future) -> None:
-        with self._changed:
-            if future in self._open:  # else clear() has removed it
-                self._open.remove(future)
-                self._done.append(future)
-                self._ready.add(future)
-            sleepers, self._sleepers = self._sleepers, []
-            self._changed.notify_all()
-        for loop, sleeper in sleepers:
+        one, many, open_, ready, done = {future}, iter((future,)), self._open, self._ready, self._done
+        if future in open_:  # whole; else clear() has removed it
+            open_ -= one
+            ready |= one
+            done += many
+        self._ring()
+
+    def _ring(self) -> None:
+        """Wakes who waits."""
+        self._bell.put(None)
+        while self._sleepers:
+            one = self._sleepers[0]
+            del self._sleepers[0]  # whole, with the look at it
+            loop, sleeper = one
             try:
                 loop.call_soon_threadsafe(_wake, sleeper)
             except RuntimeError:
@@ -68,8 +76,7 @@ class as_completed:
 
     def count(self) -> int:
         """The number of futures still to come."""
-        with self._changed:
-            return len(self._open) + len(self._done)
+        return len(self._open) + len(self._done)
 
     def is_empty(self) -> bool:
         """Whether no future is still to come."""
@@ -81,11 +88,10 @@ class as_completed:
 
     def clear(self) -> None:
         """Drops all futures that are still to come."""
-        with self._changed:
-            self._open.clear()
-            self._done.clear()
-            self._ready.clear()
-            self._changed.notify_all()
+        self._open.clear()
+        self._done.clear()
+        self._ready.clear()
+        self._ring()
 
     def _left(self) -> Optional[float]:
         return None if self._until is None else max(0, self._until - time.monotonic())
@@ -97,18 +103,28 @@ class as_completed:
         return self
 
     def __next__(self) -> Any:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._done or not self._open, self._left()):
-                raise self._late()
-            if not self._done:
+        while (future := self._pop()) is None:
+            if not self._open and not self._done:
+                self._bell.put(None)  # for another thread that waits
                 raise StopIteration
-            future = self._pop()
+            try:
+                self._bell.get(timeout=self._left())
+            except Empty:
+                if not self._done:
+                    raise self._late() from None
         return self._given(future)
 
-    def _pop(self) -> Future:
-        future = self._done.popleft()
-        self._ready.discard(future)
-        return future
+    def _pop(self) -> Optional[Future]:
+        """Takes the next future that is done."""
+        done, ready = self._done, self._ready
+        while done:
+            future = done[0]
+            one = {future}
+            if done and done[0] is future:  # whole
+                del done[0]
+                ready -= one
+                return future
+        return None
 
     def _given(self, future: Future) -> Any:
         if not self.with_results:
@@ -126,14 +142,16 @@ class as_completed:
     async def __anext__(self) -> Any:
         loop = asyncio.get_running_loop()
         while True:
-            with self._changed:
-                if self._done:
-                    future = self._pop()
-                    break
-                if not self._open:
-                    raise StopAsyncIteration
-                sleeper: asyncio.Future[None] = loop.create_future()
-                self._sleepers.append((loop, sleeper))
+            popped = self._pop()
+            if popped is not None:
+                future = popped
+                break
+            if not self._open:
+                raise StopAsyncIteration
+            sleeper: asyncio.Future[None] = loop.create_future()
+            self._sleepers.append((loop, sleeper))
+            if self._done or not self._open:  # it has come meanwhile
+                continue
             try:
                 await asyncio.wait_for(sleeper, self._left())
             except TimeoutError:
@@ -152,12 +170,9 @@ class as_completed:
     def next_batch(self, block: bool = True) -> list[Any]:
         """Returns all done futures as a list. block: waits for one first."""
         batch = [next(self)] if block else []
-        while True:
-            with self._changed:
-                if not self._done:
-                    return batch
-                future = self._pop()
+        while (future := self._pop()) is not None:
             batch.append(self._given(future))
+        return batch
 
     def batches(self) -> Iterator[list[Any]]:
         """Yields lists of futures that are done, until none is to come."""

@@ -50,11 +50,11 @@ class Client:
             raise InvalidError("there is a connection already: Client() uses it; or call mobula.shutdown() first")
         self._made: Optional[Connection] = None  # the connection, if this client has made it
         self._closed = False
-        self._connecting = threading.Lock()
+        self._connecting = threading.RLock()  # all of them: a finaliser may use the client while this thread is in it
         self._making = threading.RLock()
         self._states: weakref.WeakValueDictionary[str, State] = weakref.WeakValueDictionary()
         self._callers: dict[Any, Caller] = {}
-        self._calling = threading.Lock()
+        self._calling = threading.RLock()
         self._callbacks: dict[object, Future] = {}  # callbacks still to come; they keep their futures
         self._thread = CallbackThread("mobula-distributed")
         if not asynchronous:
@@ -327,7 +327,7 @@ async def _nothing() -> None:
 
 
 _default: Optional[Client] = None
-_default_lock = threading.Lock()
+_default_lock = threading.RLock()
 
 
 def get_client() -> Client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import weakref
 from typing import Any, Callable, Generator, Optional, Protocol
 
@@ -23,7 +22,6 @@ class State:
     def __init__(self, ref: ObjectRef[Any]) -> None:
         self.ref = ref
         self.status = PENDING
-        self._lock = threading.Lock()
         self._watchers: list[Callable[[], None]] = []  # called once, in any thread; they must not block
 
     def begin(self) -> None:
@@ -49,19 +47,21 @@ class State:
         self._end(status)
 
     def _end(self, status: str) -> None:
-        with self._lock:
-            if self.status != CANCELLED:
-                self.status = status
-            watchers, self._watchers = self._watchers, []
+        none: list[Callable[[], None]] = []
+        watchers = none
+        if self.status != CANCELLED:  # whole
+            self.status = status
+            watchers = self._watchers
+            self._watchers = none
         for f in watchers:
             f()
 
     def watch(self, f: Callable[[], None]) -> None:
         """Calls f once the call is done, or at once if it is."""
-        with self._lock:
-            if self.status == PENDING:
-                self._watchers.append(f)
-                return
+        one = [f]
+        if self.status == PENDING:  # whole
+            self._watchers += one
+            return
         f()
 
     def cancel(self, force: bool) -> None:
