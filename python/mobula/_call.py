@@ -12,9 +12,9 @@ from . import _options, _runtime, _trace
 from ._api import RemoteFunction
 from ._api.calls import deadline, encode_args, submit
 from ._callsites import CallSites
-from ._client import Client, Handle, TaskContext
+from ._client import Client, TaskContext
 from ._functions import Exported, calls_user_code
-from ._refs import ObjectRef
+from ._refs import ObjectRef, made
 from ._wire import hot
 
 _MAX_LABELS = 1000
@@ -76,14 +76,14 @@ class Caller:
 class PackedCall:
     """An encoded call. It keeps its arguments until it is sent, so that the objects they refer to are not freed."""
 
-    def __init__(self, caller: Caller, tc: TaskContext, field: bytes, encoded: tuple[bytes, int, list[Handle]],
+    def __init__(self, caller: Caller, tc: TaskContext, field: bytes, encoded: tuple[bytes, int, list[Any]],
                  held: Any) -> None:
         self.task = tc.next_task()
         self._caller = caller
         self._context = tc
         self._traced = _trace.field(tc, self.task, caller.callsites.next())
         self._field = field
-        self._args, self._cost, self._large = encoded
+        self._args, self._cost, self._keep = encoded
         self._held = held
 
     def send(self) -> ObjectRef[Any]:
@@ -92,7 +92,7 @@ class PackedCall:
         if c.credit.left is not None:
             c.credit.left -= self._cost
         tc.called = True
-        ref: ObjectRef[Any] = ObjectRef(c, c.objects.adopt(self.task + bytes(4)))
+        ref: ObjectRef[Any] = made(c, self.task + bytes(4))
         tail = hot.spec_tail(deadline=0 if timeout is None else deadline(c, timeout), traced=self._traced)
         c.out.append(hot.submit(self.task, tc.parent_field, self._field, self._args, tail))
         self.drop()
@@ -100,5 +100,4 @@ class PackedCall:
 
     def drop(self) -> None:
         """Drops the arguments."""
-        self._caller.client.dropped.extend(self._large)
-        self._large, self._held, self._args = [], None, b""
+        self._keep, self._held, self._args = [], None, b""

@@ -16,7 +16,7 @@ from . import _functions, _ids, _runtime, _trace, _value
 from ._api.objects import get
 from ._callsites import callsite
 from ._client import Client, Handle, TaskContext
-from ._refs import ObjectRef, ObjectRefGenerator
+from ._refs import ObjectRef, ObjectRefGenerator, made
 from ._wire import codec, hot
 from ._wire import messages as m
 from .exceptions import InvalidError, MobulaError
@@ -119,7 +119,7 @@ class Builder:
         """The reference to a task's result. It is valid once the graph is submitted with n in wanted."""
         r = self._refs.get(n)
         if r is None:
-            r = self._refs[n] = ObjectRef(self._client, self._client.objects.adopt(_ids.return_id(self._derive(n + 1), 0)))
+            r = self._refs[n] = made(self._client, _ids.return_id(self._derive(n + 1), 0))
         return r
 
     def task(self, key: str, group: str, payload: bytes, deps: Sequence[int], outer: Sequence[int] = (), *, parts: Optional[Sequence[int]] = None,
@@ -154,7 +154,7 @@ class Builder:
         return len(self._keys) - 1
 
     def _put(self, data: bytes, refs: Sequence[bytes] = ()) -> ObjectRef[Any]:
-        return ObjectRef(self._client, put_bytes(self._client, self._tc, data, refs))
+        return put_bytes(self._client, self._tc, data, refs)
 
     def _ship(self) -> None:
         if self._blob_tasks:
@@ -187,7 +187,7 @@ class Builder:
                                 max_pending_calls=-1)
         c.check()
         out = {n: self.ref(n) for n in wanted}
-        g = Graph(c, task, out, None if events else ObjectRef(c, c.objects.adopt(_ids.return_id(task, 0))))
+        g = Graph(c, task, out, None if events else made(c, _ids.return_id(task, 0)))
         c.out.append(hot.submit(task, tc.parent_field, hot.spec_options(m.TASK, codec.encode(options)),
                                 first + hot.arg_value(_value.META_BYTES, b"", refs),
                                 _trace.field(tc, task, callsite()) + hot.promises([n + 1 for n in wanted])))
@@ -195,14 +195,15 @@ class Builder:
         return g
 
 
-def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = ()) -> Handle:
-    """Puts plain bytes, and returns the object's handle."""
+def put_bytes(c: Client, tc: TaskContext, data: bytes, refs: Sequence[bytes] = ()) -> ObjectRef[Any]:
+    """Puts plain bytes."""
     id = tc.next_put()
+    ref: ObjectRef[Any] = ObjectRef(c, Handle(id))
     if len(data) <= c.inline:
-        return c.putter.put_small(id, _value.META_BYTES, data, refs)
-    h = c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", _value.META_BYTES, len(data), [(0, data)], refs, tc=tc)
-    assert h is not None
-    return h
+        c.putter.put_small(ref, _value.META_BYTES, data, refs)
+    else:
+        c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", _value.META_BYTES, len(data), [(0, data)], refs, ref, tc)
+    return ref
 
 
 @dataclass

@@ -1,63 +1,137 @@
-"""Defers KeyboardInterrupt while the main thread writes a message, handles one, or changes who reads the connection.
+"""Defers the program's signal handlers while the main thread writes messages, handles one, or changes who reads the connection.
 
-An interrupt after half a frame was written, or in the middle of handling a message, would break the connection, and the node ends the
-job of a program whose connection ends. So in a deferred section Ctrl-C raises KeyboardInterrupt only where the code sleeps, else at the
-section's end. This concerns the main thread alone, in which Python runs signal handlers. If the program has a SIGINT handler of its own,
-nothing is deferred.
+A handler may raise, or call this package. In a deferred section it runs only where the code sleeps, else at the section's end. This concerns the main
+thread alone, in which Python runs signal handlers. For the time of a section each handler of the program is replaced by one that notes its signal. Whatever
+cuts the replacement off, that one does what the program's does, unless the section lasts.
+
+Handlers of other libraries' C code, and those of this package, are left alone. Code outside sections needs no deferral: it changes what it shares in steps
+that nothing cuts (docs/decisions/0031).
 """
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # module signal converts arguments to enums, which takes longer than all the rest
+import signal
+import sys
 import threading
-from signal import SIGINT, default_int_handler
+from itertools import compress
 from types import CodeType, FrameType
 from typing import Any, Callable, Optional, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_Handler = Callable[[int, Optional[FrameType]], Any]
+
+# All but those that Python code cannot handle, and real-time signals: to look at a handler takes time in each section.
+_NUMBERS = [int(n) for n in signal.valid_signals() if n < signal.SIGRTMIN
+            and n not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)]
 
 
 class DeferredInterrupts:
-    """The state of the process. pending: an interrupt has come; the main thread raises it before it sleeps, by raise_pending()."""
+    """The state of the process. pending: signals that came in a section; the main thread handles them before it sleeps, by run_pending()."""
 
     def __init__(self) -> None:
-        self.pending = False
-        self._deferring = False
+        self.pending: list[int] = []
+        self._section: Optional[FrameType] = None  # the function that has begun the section
+        self._depth = 0  # handlers that run inside sections
         self._allowed: set[CodeType] = set()
+        self._numbers = list(_NUMBERS)
+        self._replaced: dict[int, _Handler] = {}  # the program's handlers where _note is
+        self._note: _Handler = self._arrived
 
     def allowed(self, f: _F) -> _F:
-        """Marks a function that an interrupt may cut off anywhere in its code. It calls raise_pending() before it sleeps if one is pending."""
+        """Marks a function that a handler may cut off anywhere in its code. It calls run_pending() before it sleeps if one is pending."""
         self._allowed.add(f.__code__)
         return f
 
+    def never(self, number: int) -> None:
+        """Defers a signal no more: its handler does no harm anywhere."""
+        self._numbers = [n for n in self._numbers if n != number]
+
     def defer(self) -> bool:
-        """Begins a section that defers interrupts. True: the caller has to call deliver(). False: there is nothing to do, outside the main
-        thread or inside another section."""
-        if self._deferring or _signal.getsignal(SIGINT) is not default_int_handler or threading.get_ident() != threading.main_thread().ident:
+        """Begins a section. True: the caller has to call deliver(). False: there is nothing to do, outside the main thread or inside
+        another section."""
+        if threading.get_ident() != threading.main_thread().ident:
             return False
-        self.pending = False  # before the handler is there: an interrupt that comes with it counts
-        _signal.signal(SIGINT, self._arrived)
-        self._deferring = True
+        caller = sys._getframe(1)
+        if self._section is not None and self._lasts(caller):
+            return False
+        handlers = list(map(_signal.getsignal, self._numbers))
+        self._section = caller
+        try:
+            for n, h in compress(zip(self._numbers, handlers), handlers):  # the others are None, and small numbers
+                if callable(h) and h is not self._note:
+                    self._replaced[n] = h
+                    _signal.signal(n, self._note)
+        except BaseException:  # of a handler that was not replaced yet
+            self.deliver()
+            raise
         return True
 
     def deliver(self) -> None:
-        """Ends the section. Raises KeyboardInterrupt if one is pending."""
-        self._deferring = False
-        _signal.signal(SIGINT, default_int_handler)
-        if self.pending:
-            self.pending = False
-            raise KeyboardInterrupt
+        """Ends the section. Runs the handlers of pending signals."""
+        self._section = None
+        try:
+            self._restore()
+        finally:
+            if self.pending:
+                self._run_all()
 
-    def raise_pending(self) -> None:
-        """Raises a pending interrupt, in the main thread only."""
+    def run_pending(self) -> None:
+        """Runs the handlers of pending signals, in the main thread only. The section goes on, if they raise nothing."""
         if threading.get_ident() == threading.main_thread().ident:
-            self.pending = False
-            raise KeyboardInterrupt
+            self._run_all()
+
+    def _run_all(self) -> None:
+        try:
+            while self.pending:
+                n = self.pending[0]
+                del self.pending[0]  # whole
+                self._run(n, sys._getframe())
+        finally:
+            if self.pending:  # a handler has raised: the others run too
+                self._run_all()
+
+    def _run(self, number: int, frame: Optional[FrameType]) -> None:
+        """Runs the program's handler, which may use the package as any code of the program does."""
+        handler = _signal.getsignal(number)
+        if handler is self._note:  # the program may have read it in a section, and set it after that
+            handler = self._replaced.get(number, signal.default_int_handler if number == signal.SIGINT else None)
+        if not callable(handler):
+            return
+        before = self._section
+        self._section = None
+        self._depth += 1
+        try:
+            handler(number, frame)
+        finally:
+            self._depth -= 1
+            self._section = before
+
+    def _lasts(self, frame: Optional[FrameType]) -> bool:
+        """Whether the code that runs is in a section. An exception that another thread has raised here may have kept it from ending."""
+        section = self._section
+        while frame is not None and section is not None:
+            if frame is section:
+                return True
+            frame = frame.f_back
+        return False
+
+    def _restore(self) -> None:
+        if self._depth:  # the section around it goes on
+            return
+        replaced = self._replaced
+        for n in list(replaced):
+            h = replaced.get(n)
+            if h is not None and _signal.getsignal(n) is self._note:  # else the program has set another one meanwhile
+                _signal.signal(n, h)
+            if n in replaced:  # whole; the program's handlers may keep much alive
+                del replaced[n]
 
     def _arrived(self, number: int, frame: Optional[FrameType]) -> None:
-        if frame is not None and frame.f_code in self._allowed:
-            default_int_handler(number, frame)
-        self.pending = True
+        if (frame is not None and frame.f_code in self._allowed) or not self._lasts(frame):
+            self._run(number, frame)
+        elif number not in self.pending:
+            self.pending.append(number)
 
 
 interrupts = DeferredInterrupts()

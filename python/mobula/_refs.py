@@ -162,7 +162,17 @@ def _settle(fut: asyncio.Future[Found], found: Found) -> None:
 
 def bound(c: Client, id: bytes) -> ObjectRef[Any]:
     """The reference to an object whose id came from another process or from the node."""
-    return ObjectRef(c, c.objects.bind(id))
+    ref: ObjectRef[Any] = ObjectRef(c, Handle(id if len(id) == _ids.OBJECT else _ids.widen(id)))
+    c.objects.bind(ref)
+    return ref
+
+
+def made(c: Client, id: bytes, res: Optional[Answer] = None) -> ObjectRef[Any]:
+    """The reference to an object that this process makes, with its value if that is known. It is there before its handle is listed: whatever
+    cuts the caller off, deleting the reference releases the handle."""
+    ref: ObjectRef[Any] = ObjectRef(c, Handle(id))
+    c.objects.adopt(ref, res)
+    return ref
 
 
 def fetch(ref: ObjectRef[Any], timeout: Optional[float]) -> Any:
@@ -226,12 +236,18 @@ class ObjectRefGenerator(Generic[T_co]):
     """
 
     def __init__(self, client: Client, task: bytes) -> None:
+        self._over = True
         self._client = client
         self._task = task
         self._next = 0
-        self._wanted: Optional[Wanted] = None  # the request for the next item, if the one who waited gave up
-        self._over = False
-        client.streams.read.add(task)  # before the task is submitted: a node that restarts ends streams without a reader
+        self._out = client.out
+        self._read = client.streams.read
+        self._own = {task}
+        self._bye = iter((hot.release([_ids.stream_id(task)]),))
+        self._wanted: Optional[Wanted] = None  # the request for the next item
+        if self._over:  # whole
+            self._over = False
+            self._read |= self._own  # before the task is submitted: a node that restarts ends streams without a reader
 
     def __iter__(self) -> Iterator[ObjectRef[T_co]]:
         return self
@@ -245,13 +261,12 @@ class ObjectRefGenerator(Generic[T_co]):
             raise StopIteration
         c = self._client
         until = None if timeout is None else time.monotonic() + timeout
-        w = None
         try:
             w = self._want()
             if not c.wait(w, until, _runtime.context(c)):
                 raise GetTimeoutError(f"item {w.index} of the stream did not come in time; ask again")
         except BaseException as x:
-            self._leave(w, x)
+            self._leave(x)
             raise
         ref = self._take(w)
         if ref is None:
@@ -267,7 +282,6 @@ class ObjectRefGenerator(Generic[T_co]):
         c = self._client
         loop = asyncio.get_running_loop()
         fut: asyncio.Future[Found] = loop.create_future()
-        w = None
         try:
             w = self._want()
             c.streams.when_item(w, partial(_arrived, loop, fut, None))
@@ -275,7 +289,7 @@ class ObjectRefGenerator(Generic[T_co]):
             if w.left > 0:
                 c.check()
         except BaseException as x:
-            self._leave(w, x)
+            self._leave(x)
             raise
         ref = self._take(w)
         if ref is None:
@@ -285,23 +299,29 @@ class ObjectRefGenerator(Generic[T_co]):
     def _want(self) -> Wanted:
         """Requests the next item, unless it is requested already."""
         self._client.check()
-        w, self._wanted = self._wanted, None
-        return w if w is not None and w.index == self._next else self._client.streams.want(self._task, self._next)
+        w = self._wanted
+        return w if w is not None else self._client.streams.want(self, self._task, self._next)
 
-    def _leave(self, w: Optional[Wanted], why: BaseException) -> None:
+    def _leave(self, why: BaseException) -> None:
         """Ends a wait for an item. The next wait gets it, even if it has come by now."""
+        w = self._wanted
         if w is not None:
             w.then = None
-        self._wanted = w
         if isinstance(why, MobulaError) and not isinstance(why, GetTimeoutError):
             self._end()
 
     def _take(self, w: Wanted) -> Optional[ObjectRef[T_co]]:
         """Takes the item that has come, and returns its reference; None at the end."""
-        x = w.take()
+        x = w.slot
         if isinstance(x, Handle):
-            self._next += 1
-            return ObjectRef(self._client, x)
+            ref: ObjectRef[T_co] = ObjectRef(self._client, Handle(x.id))
+            if w.slot is x:  # whole: the share of the handle passes to the reference
+                w.slot = None
+                ref._h = x
+                self._wanted = None
+                self._next += 1
+            return ref
+        self._wanted = None
         why = answer_error(x) if x is not None else None  # first: the owner keeps what the error refers to until the end
         self._end()
         try:
@@ -313,11 +333,14 @@ class ObjectRefGenerator(Generic[T_co]):
 
     def _end(self) -> None:
         """Reads no further, and tells the owner, which keeps the stream until then."""
-        self._over = True
         c = self._client
-        c.streams.read.discard(self._task)
-        if c.dead is None:
-            c.send(hot.release([_ids.stream_id(self._task)]))
+        if not self._over:  # whole
+            self._over = True
+            self._read -= self._own
+            if c.dead is None:
+                self._out += self._bye
+        if c.reader.quiet:
+            c.reader.arm()
 
     def task_id(self) -> str:
         """The id of the task that yields the items, in hexadecimal digits."""
@@ -328,14 +351,19 @@ class ObjectRefGenerator(Generic[T_co]):
         w, self._wanted = self._wanted, None
         if w is not None:
             self._client.streams.forget(w)
-        if not self._over:
-            self._end()
+        self._end()
 
     def __del__(self) -> None:
         try:
+            c = self._client
+            if not self._over:  # whole: as _end does, which a signal could cut off before it began
+                self._over = True
+                self._read -= self._own
+                if c.dead is None:
+                    self._out += self._bye
             self.close()
         except Exception:
-            pass  # the process is ending
+            pass  # the process is ending, or __init__ did not run
 
 
-__all__ = ["ObjectRef", "ObjectRefGenerator", "bound", "fetch", "load", "load_found", "restore_ref"]
+__all__ = ["ObjectRef", "ObjectRefGenerator", "bound", "fetch", "load", "load_found", "made", "restore_ref"]

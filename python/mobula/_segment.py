@@ -106,7 +106,7 @@ class Segment:
     """The job's segment, and further files that the node has announced (MapFile)."""
 
     def __init__(self, fd: int, size: int) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # code that a finaliser runs may close the segment while this thread has it
         self._areas: dict[int, _Area] = {}  # 0 is the segment
         self._writable: weakref.WeakSet[WritableExtent] = weakref.WeakSet()
         self._writing: list[int] = []  # threads that write
@@ -169,6 +169,7 @@ class Segment:
                     try:
                         n = os.pwrite(a.fd, view[:_PIECE], at)
                     except OSError as x:
+                        _not_of_a_handler(x)
                         raise SegmentUnavailableError(f"write {len(view)} bytes: {x}") from None
                     at += n
                     view = view[n:]
@@ -195,6 +196,7 @@ class Segment:
                 os.posix_fallocate(a.fd, e.off, e.size)  # raises an error if memory is short; a page fault would raise SIGBUS
             return mapping
         except OSError as x:
+            _not_of_a_handler(x)
             raise SegmentUnavailableError(f"map {e.size} bytes to write: {x}") from None
 
     def lasting(self) -> bool:
@@ -288,6 +290,12 @@ class WritableExtent(mmap.mmap):
         self.pin, self.open = pin, False
         if _libc.mprotect(self._address(), len(self), mmap.PROT_READ) != 0:
             raise SegmentUnavailableError(f"protect {len(self)} bytes: {os.strerror(ctypes.get_errno())}")
+
+
+def _not_of_a_handler(x: OSError) -> None:
+    """Raises an error that no system call has returned: a signal's handler may raise TimeoutError, which is an OSError, anywhere."""
+    if x.errno is None:
+        raise x
 
 
 def _populate(at: int, size: int) -> int:

@@ -236,6 +236,9 @@ class MiniNode:
         v = x.value or m.Value()
         self._resolve(x.id, m.Result(m.STORED, m.Value(v.meta, b"", v.refs), x.size), m.Extent(0, at, x.size))
 
+    def _on_abort(self, p: Peer, x: m.Abort) -> None:
+        p.pins.pop(b"extent" + x.id, None)
+
     def _on_get(self, p: Peer, x: m.Get) -> None:
         if x.id in self.objects:
             self._tell(p, x.id, x.fetch)
@@ -253,6 +256,8 @@ class MiniNode:
             if id == _ids.stream_id(id[:_ids.TASK]):
                 self._on_cancel(p, m.Cancel(id[:_ids.TASK]))
                 continue
+            if id not in p.handles:
+                continue  # never heard of: who made it was cut off before it said so
             p.handles.remove(id)
             if id[_ids.TASK:] == bytes(4) and id[:_ids.TASK] in self.actor_at and not any(id in q.handles for q in self.peers.values()):
                 self.actor_at[id[:_ids.TASK]].send(m.StopActor(id[:_ids.TASK]), m.Drain())

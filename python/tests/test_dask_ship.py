@@ -16,6 +16,7 @@ from helpers_of_dask import add, inc, node, shipped  # noqa: F401
 
 import mobula
 from mobula import _runtime
+from mobula._client import outbox
 
 dask = pytest.importorskip("dask")
 np = pytest.importorskip("numpy")
@@ -51,8 +52,8 @@ def test_a_graph_is_shipped_whole(node: Any, monkeypatch: Any) -> None:
     """In a handful of messages, however many tasks it has."""
     client = _runtime.client()
     sent: list[bytes] = []
-    real = client.conn.write
-    monkeypatch.setattr(client.conn, "write", lambda chunks: (sent.extend(chunks), real(chunks)))
+    real = outbox.framed
+    monkeypatch.setattr(outbox, "framed", lambda chunks: (sent.extend(chunks), real(chunks))[1])
 
     def messages(n: int) -> int:
         del sent[:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,22 @@ def test_who_takes_only_the_first_of_several_gives_all_pins_back(mini: MiniNode)
     mini.until(lambda: [mini.driver().pins[r._h.id] for r in refs] == [1, 0, 0, 0])
     del reading
     mini.until(lambda: nothing_is_pinned(mini, refs))
+
+
+@pytest.mark.parametrize("value", [1, np.ones(50_000)], ids=["small", "stored"])
+def test_a_get_may_name_an_object_twice(mini: MiniNode, value: Any) -> None:
+    """Before it is there: the get waits for it once, and has its value in both places."""
+    put, twice, other = mobula.put(value), unknown(), unknown()
+    mini.until(lambda: put._h.id in mini.objects)
+    got: list[Any] = []
+    get = threading.Thread(target=lambda: got.extend(mobula.get([twice, other, twice], timeout=PATIENCE)))
+    get.start()
+    until(lambda: other._h.waiters)
+    with mini.lock:
+        for ref in (twice, other):
+            mini._resolve(ref._h.id, *mini.objects[put._h.id])
+    get.join(PATIENCE)
+    assert np.array_equal(got, [value] * 3)
 
 
 def test_a_get_ends_with_the_first_failure(mini: MiniNode) -> None:
@@ -339,7 +356,7 @@ def test_a_thread_sends_while_another_one_closes_the_connection(mini: MiniNode, 
 
     def closes(conn: Conn) -> None:
         close(conn)
-        wanted.append(c.streams.want(os.urandom(20), 0))
+        wanted.append(c.streams.want(SimpleNamespace(_wanted=None), os.urandom(20), 0))
         c.streams.when_item(wanted[0], lambda: None)
         conn.rouse()
 

@@ -22,6 +22,7 @@ from mobula._client import client, outbox, rejoin
 from mobula._client.credit import Credit
 from mobula._wire import hot
 from mobula._wire import messages as m
+from mobula._wire.conn import framed
 
 
 def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
@@ -54,13 +55,26 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
     mini.until(lambda: not mini.driver().handles)
 
 
+def pipe(written: list[bytes]) -> Any:
+    """A connection whose frames go into written."""
+    conn: Any = SimpleNamespace(frame=None)
+
+    def push() -> None:
+        if conn.frame is not None:
+            written.append(conn.frame)
+            conn.frame = None
+
+    conn.push = push
+    return conn
+
+
 def test_what_the_node_may_not_have_handled_is_kept() -> None:
     """However many messages it is: a program that puts small values has more under way than the outbox keeps otherwise."""
     window = 32 << 20
     credit = Credit(cast(Any, None))
     credit.grant(window)
     box = outbox.Outbox(True, credit)
-    conn: Any = SimpleNamespace(write=lambda chunks: None)
+    conn = pipe([])
     many, n = 2 * outbox._KEPT, 0
 
     def put() -> None:
@@ -83,16 +97,16 @@ def test_what_the_node_may_not_have_handled_is_kept() -> None:
 
 def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:
     box, written = outbox.Outbox(True, Credit(cast(Any, None))), []
-    conn: Any = SimpleNamespace(write=written.extend)
+    conn = pipe(written)
     sent, never, meanwhile = (hot.put_value(bytes([i]) * 24, b"m", b"d") for i in range(3))
     box.queue.append(sent)
     box.write(conn)
     box.queue += [never, hot.add_ref(bytes(24))]  # the second follows from the holdings
     first = box.renew([b"holdings"], [b"question"])
     box.queue.append(meanwhile)
-    assert written == [sent] and first == [b"holdings", sent, never, b"question"]
+    assert written == [framed([sent])] and first == [b"holdings", sent, never, b"question"]
     box.write(conn)
-    assert written == [sent, meanwhile]
+    assert written == [framed([sent]), framed([meanwhile])]
     assert box.renew([], []) == [sent, never, meanwhile]
 
 

@@ -8,7 +8,7 @@ from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._callsites import CallSites, callsite
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
-from .._refs import ObjectRef, bound
+from .._refs import ObjectRef, bound, made
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import InvalidError, NotFoundError, UnknownFunctionError
@@ -258,12 +258,12 @@ class ActorMethod:
         """
         if self._pending_calls is None:
             return self._call(args, kwargs)
-        self._pending_calls.reserve(self._ref._c, self._name, bool(self._options.get("wait_for_room")))
+        place = self._pending_calls.reserve(self._ref._c, self._name, bool(self._options.get("wait_for_room")))
         known: list[ObjectRef[Any]] = []
         try:
             return self._call(args, kwargs, known)
         finally:
-            self._pending_calls.called(known[0] if known else None)
+            self._pending_calls.called(place, known[0] if known else None)
 
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any], known: Optional[list[ObjectRef[Any]]] = None) -> Any:
         """Makes the call. If known is given, a reference that is resolved by the end of the call is appended to it."""
@@ -271,7 +271,7 @@ class ActorMethod:
         tc = _current.get()
         if tc is None or tc.client is not c:
             tc = c.fallback
-        packed, large = pack(c, tc, args, kwargs, self._encode)
+        packed, keep = pack(c, tc, args, kwargs, self._encode)
         actor = h.id[:_ids.TASK]
         task = tc.derive(next(tc.calls))
         result = results(c, task, self._returns)
@@ -280,23 +280,22 @@ class ActorMethod:
         end: Optional[ObjectRef[Any]] = None
         if known is not None:
             if self._returns <= 0:
-                end = ObjectRef(c, c.objects.adopt(_ids.return_id(_ids.derive(task, m.END_OF_CALL), 0)))
+                end = made(c, _ids.return_id(_ids.derive(task, m.END_OF_CALL), 0))
                 traced += hot.promises([m.END_OF_CALL])
             else:
                 end = result if self._returns == 1 else result[0]
-        order = tc.order(actor)
-        with order.lock:  # calls go out in the order of their numbers
-            seq, out = order.seq + 1, c.out
-            call = hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, seq, until, traced))
-            # A number that is skipped or used twice blocks all later calls. CPython runs signal handlers at function calls only, so no
-            # KeyboardInterrupt comes between the next two statements.
-            out += (call,)
-            order.seq = seq
+        order, out = tc.order(actor), c.out
+        while True:
+            seq = order.seq + 1
+            call = iter((hot.submit(task, tc.parent_field, self._field, packed, hot.spec_tail(actor, seq, until, traced)),))
+            if seq == order.seq + 1:  # whole: a number that is skipped or used twice blocks all later calls
+                order.seq = seq
+                out += call
+                break
         if known is not None and end is not None:
             known.append(end)
         c.maybe_flush()
-        if large:
-            c.dropped.extend(large)
+        del keep  # not before the submit
         return result
 
 

@@ -6,6 +6,7 @@ import math
 from typing import Any, Sequence, Union
 
 from .. import _runtime, _value
+from .._client import Handle
 from .._refs import ObjectRef
 from ..exceptions import InvalidError, NotEncodableError
 
@@ -32,7 +33,7 @@ class Buffer:
         c = self._client = _runtime.client()
         tc = _runtime.context(c)
         self._id, self._attempt, self._meta, self._size = tc.next_put(), tc.attempt, meta, math.prod(shape) * kind.itemsize
-        self._mapping = c.putter.create(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
+        self._grant, self._mapping = c.putter.create(self._id, self._attempt, self._size, tc.task if tc is not c.root else b"", tc)
         self._done = False
         self.array = np.frombuffer(self._mapping.view(self._size), kind).reshape(shape)
 
@@ -42,11 +43,15 @@ class Buffer:
         if self._done:
             raise InvalidError("Buffer.put: it was put or aborted already")
         self._done = True
-        h = c.putter.seal(self._id, self._attempt, self._size, self._meta)
-        ref: ObjectRef[Any] = ObjectRef(c, h)
-        _, reading = c.getter.fetch_one(h, None, _runtime.context(c))
-        self.array.flags.writeable = False
-        self._mapping.freeze(reading)
+        ref: ObjectRef[Any] = ObjectRef(c, Handle(self._id))
+        try:
+            c.putter.seal(self._grant, ref, self._attempt, self._size, self._meta)
+            _, reading = c.getter.fetch_one(ref._h, None, _runtime.context(c))
+            self.array.flags.writeable = False
+            self._mapping.freeze(reading)
+        except BaseException:  # the array must not be a view of memory that is not pinned
+            self._mapping.detach()
+            raise
         return ref
 
     def abort(self) -> None:
@@ -54,7 +59,7 @@ class Buffer:
         if not self._done:
             self._done = True
             self._mapping.freeze(None)
-            self._client.putter.give_back(self._id, self._attempt)
+            self._grant.give_back()
 
     def __enter__(self) -> Buffer:
         return self

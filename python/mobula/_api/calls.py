@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 from .. import _ids, _trace, _value
 from .._client import Client, Handle, TaskContext
-from .._refs import ObjectRef, ObjectRefGenerator
+from .._refs import ObjectRef, ObjectRefGenerator, made
 from .._wire import hot
 from .._wire import messages as m
 from ..exceptions import InvalidError
@@ -18,11 +18,12 @@ Encoder = Callable[[Any, int], _value.Encoded]
 
 
 def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
-                encode: Encoder = _value.encode) -> tuple[bytes, int, list[Handle]]:
-    """Returns the encoded arguments, their cost in bytes of credit, and handles to release after the submit."""
+                encode: Encoder = _value.encode) -> tuple[bytes, int, list[Any]]:
+    """Returns the encoded arguments, their cost in bytes of credit, and what has to live until the submit: references to large arguments, and those
+    in values."""
     out: list[bytes] = []
     cost = 512
-    large: list[Handle] = []
+    keep: list[Any] = []
     values: Iterable[Any] = args
     if kwargs:
         values = [*args, *kwargs.values()]
@@ -35,17 +36,14 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
             cost += 64
             continue
         e = encode(x, inline)
-        if e.held:  # hold the references in it: one that __reduce__ has made is held by nothing else
-            with c.lock:
-                for ref in e.held:
-                    ref._h.refs += 1
-                    large.append(ref._h)
+        if e.held:  # one that __reduce__ has made is held by nothing else
+            keep.extend(e.held)
         if e.data is None:
-            task = tc.task if tc is not c.root else b""
-            h = c.putter.put_large(tc.next_put(), tc.attempt, task, e.meta, e.size, e.parts, e.refs, tc=tc)
-            assert h is not None
-            large.append(h)
-            out.append(hot.arg_ref(h.id))
+            task, id = tc.task if tc is not c.root else b"", tc.next_put()
+            ref: ObjectRef[Any] = ObjectRef(c, Handle(id))
+            c.putter.put_large(id, tc.attempt, task, e.meta, e.size, e.parts, e.refs, ref, tc)
+            keep.append(ref)
+            out.append(hot.arg_ref(id))
             cost += 64
         else:
             out.append(hot.arg_value(e.meta, e.data, e.refs))
@@ -59,41 +57,40 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
             raise InvalidError(f"the name of a keyword argument has a NUL: {list(kwargs)!r}")
         out.append(hot.arg_value(_value.META_KWARGS, names))
         cost += 80 + len(names)
-    return b"".join(out), cost, large
+    return b"".join(out), cost, keep
 
 
 def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
-         encode: Encoder = _value.encode) -> tuple[bytes, list[Handle]]:
-    """Encodes the arguments of a call and waits for credit. Returns them, and handles to release after the submit."""
+         encode: Encoder = _value.encode) -> tuple[bytes, list[Any]]:
+    """Encodes the arguments of a call and waits for credit. Returns them, and what has to live until the submit."""
     if c.dead is not None:
         raise c.over()
-    packed, cost, large = encode_args(c, tc, args, kwargs, encode)
+    packed, cost, keep = encode_args(c, tc, args, kwargs, encode)
     if c.credit.left is not None:
         c.credit.admit(cost, tc)
     tc.called = True
-    return packed, large
+    return packed, keep
 
 
 def results(c: Client, task: bytes, returns: int) -> Any:
     """What remote() returns for num_returns: a reference, a generator (-1), None (0) or a list of references."""
     if returns == 1:
-        return ObjectRef(c, c.objects.adopt(task + _ZERO))
+        return made(c, task + _ZERO)
     if returns < 0:
         return ObjectRefGenerator(c, task)
     if returns == 0:
         return None
-    return [ObjectRef(c, c.objects.adopt(_ids.return_id(task, i))) for i in range(returns)]
+    return [made(c, _ids.return_id(task, i)) for i in range(returns)]
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
            tail: bytes, encode: Encoder = _value.encode, callsite: bytes = b"") -> Any:
     """Queues a task and returns the references to its results."""
-    packed, large = pack(c, tc, args, kwargs, encode)
+    packed, keep = pack(c, tc, args, kwargs, encode)
     result = results(c, task, returns)
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, callsite)))
     c.maybe_flush()
-    if large:
-        c.dropped.extend(large)
+    del keep  # not before the submit
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Literal, Mapping, Optional, Sequence
 
 from .. import _ids, _runtime, _value
 from .._client import TaskContext
-from .._client.watching import DEAD
+from .._client.watching import DEAD, Watch
 from .._refs import bound
 from ..exceptions import ActorDiedError, DeadlineError, GetTimeoutError, InvalidError, MobulaError, TaskError
 from .actors import ActorHandle
@@ -41,8 +41,9 @@ def watch(actor: ActorHandle[Any], *, timeout: Optional[float] = None) -> Iterat
     c, id = actor._ref._c, actor._id()
     del actor
     c.check()
-    w = c.watches.begin(id)
+    w = Watch(id)
     try:
+        c.watches.begin(w)
         while True:
             news = c.watches.next(w, _until(timeout), _runtime.context(c))
             if not news:
@@ -76,8 +77,9 @@ def stop(actor: ActorHandle[Any], *, timeout: Optional[float] = None) -> None:
         c.watches.stop(id)
         return
     c.check()
-    w = c.watches.begin(id)
+    w = Watch(id)
     try:
+        c.watches.begin(w)
         c.watches.stop(id)
         while True:
             news = c.watches.next(w, until, tc)

@@ -44,11 +44,12 @@ def put(value: T, *, portable: bool = False) -> ObjectRef[T]:
         tc = c.fallback
     e = _value.encode_plain(value, c.inline) if portable else _value.encode(value, c.inline)
     id = tc.next_put()
+    ref: ObjectRef[T] = ObjectRef(c, Handle(id))
     if e.data is not None:
-        return ObjectRef(c, c.putter.put_small(id, e.meta, e.data, e.refs))
-    h = c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, tc=tc)
-    assert h is not None
-    return ObjectRef(c, h)
+        c.putter.put_small(ref, e.meta, e.data, e.refs)
+    else:
+        c.putter.put_large(id, tc.attempt, tc.task if tc is not c.root else b"", e.meta, e.size, e.parts, e.refs, ref, tc)
+    return ref
 
 
 @overload

@@ -24,8 +24,10 @@ at least one. The store owns the pins; this process counts the readers of each p
     lingering  keeps a closed connection while arrays view the store
     interfaces what the parts need of the client: no part imports the client, or a part that is made after it
 
-Locks: Client.lock guards the tables. It is re-entrant because a finaliser may run anywhere. Finalisers themselves only append to
-Client.dropped and Client.unpins. Messages are queued with deque.append, which is atomic; where their order matters, under the lock.
+Locks: Client.lock guards the tables. It is re-entrant because a finaliser may run anywhere. Finalisers of this package only append to
+Client.dropped and Client.unpins; those of the user may do anything, and signal handlers may raise anywhere. So the tables change in steps that
+nothing cuts (a comment begins with "whole"), and a thread that waits gives up the lock (docs/decisions/0031). Messages are queued with deque.append, which is
+atomic; where their order matters, in such a step.
 """
 
 from .client import Client, log

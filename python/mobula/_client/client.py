@@ -16,7 +16,7 @@ from .._interrupts import interrupts
 from .._segment import open_segment
 from .._wire import codec
 from .._wire import messages as m
-from .._wire.conn import Conn, dial
+from .._wire.conn import Conn, dial, framed
 from .._wire.hot import Answer
 from ..exceptions import DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError, ShutdownError, VersionError
 from .context import TaskContext
@@ -114,18 +114,23 @@ class Client:
 
     def unsent(self) -> bool:
         """Whether a flush has anything to send."""
-        return bool(self.out or self.dropped or self.unpins)
+        conn = self.conn
+        return bool(self.out or self.dropped or self.unpins or self.objects.gone or (conn is not None and conn.frame is not None))
 
-    def flush(self) -> None:
-        """Sends all queued messages."""
+    def flush(self, deferred: bool = False) -> None:
+        """Sends all queued messages. Code that runs in the midst of a change leaves that to the keeper: another thread may write, and wait for
+        the lock. deferred: the caller defers signal handlers."""
         if not self.unsent():
             return
-        mine = interrupts.defer()
+        if self.lock._is_owned():  # type: ignore[attr-defined]  # as threading.Condition asks it
+            self.reader.arm()
+            return
+        mine = not deferred and interrupts.defer()
         try:
-            if self.dropped or self.unpins:
+            if self.dropped or self.unpins or self.objects.gone:
                 self.objects.release()
             conn = self.conn
-            if self.out and conn is not None:
+            if conn is not None and (self.out or conn.frame is not None):
                 self._write(conn)
         finally:
             if mine:
@@ -136,11 +141,11 @@ class Client:
             with conn.writing:
                 if self.conn is conn:
                     self.outbox.write(conn)
-        except MobulaError as x:
+        except BaseException as x:
+            if conn.failed is None or not isinstance(x, MobulaError):  # from elsewhere: the keeper writes the rest
+                self.reader.arm()
+                raise
             self.broken(conn, x)
-        except BaseException:  # from a signal handler: part of a frame may have been sent
-            conn.fail(DisconnectedError("an exception cut off the writing of messages"))
-            raise
 
     def maybe_flush(self) -> None:
         """Flushes if the last flush was a millisecond ago, so that the tasks of a program that submits in a loop start meanwhile."""
@@ -194,8 +199,8 @@ class Client:
         if tc is None or not tc.waits:
             mine = interrupts.defer()
             try:
-                self.flush()
-                return w.left <= 0 or self.reader.wait(w, until, tc)
+                self.flush(True)
+                return w.left <= 0 or self.reader.wait(w, until, tc, deferred=True)
             finally:
                 if mine:
                     interrupts.deliver()
@@ -220,6 +225,7 @@ class Client:
         """The bytes of a stored object, in place."""
         if self.segment is None:
             raise ProtocolError("the node sent no segment with its welcome")
+        assert reading.pin is not None
         return self.segment.view(reading.pin.extent, res.size, reading)
 
     # ---- messages from the node
@@ -268,13 +274,11 @@ class Client:
         try:
             if fd is None:
                 fd = os.open(a.path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                if self.segment is not None:
-                    self.segment.add(a.file, fd, a.size)
-            finally:
-                os.close(fd)
-        except (OSError, MobulaError):
-            log.exception("cannot map a file of the object store: %r", a.path)
+            if self.segment is not None:
+                self.segment.add(a.file, fd, a.size)
+        except (OSError, MobulaError) as x:
+            said = f"{x!r}"
+            self.reader.later.append(lambda: log.error("cannot map a file of the object store: %r: %s", a.path, said))  # its handlers may wait
 
     def _collect(self) -> None:
         now = time.monotonic()
@@ -338,8 +342,9 @@ class Client:
                         self.segments = [*(self.segments if self.objects.viewed() else ()), segment]
                     self.ahead = ahead(welcome)
                     chunks = self.outbox.renew([*self.declare(m.OWNER, 0), *self.declare(m.STORE, 0)], self.requests.again())
+                    conn.frame = framed(chunks)
                     self.conn = conn
-                conn.write(chunks)
+                conn.push()
         except MobulaError as x:
             self.broken(conn, x)
             return

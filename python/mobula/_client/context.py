@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import cached_property
 from itertools import count
 from typing import Any, Callable, Generic, Optional, Protocol, TypeVar
@@ -128,10 +127,9 @@ class TaskContext:
 
 
 class CallOrder:
-    """Numbers the calls of one caller to one actor. The lock is held while a call is queued."""
+    """Numbers the calls of one caller to one actor. seq is the number of the last call that was queued; it changes in one step with the queue."""
 
-    __slots__ = ("lock", "seq")
+    __slots__ = ("seq",)
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
         self.seq = 0

@@ -24,18 +24,28 @@ class Credit:
         while left is not None and left <= 0:
             w = Waiter(1)
             with self._client.lock:
+                waiters = self._waiters
+                more = [*waiters, w]
                 if self.left is None or self.left > 0:
                     break
-                self._waiters.append(w)
+                if self._waiters is not waiters:
+                    continue
+                else:  # whole, with the look at it
+                    self._waiters = more
             self._client.wait(w, None, tc)
             left = self.left
-        if self.left is not None:
+        if self.left is not None:  # whole
             self.left -= cost
 
     def grant(self, n: int) -> None:
         if n > 0:
             self._window = max(self._window, n)
-            self.left = n if self.left is None else min(self.left + n, self._window)
+            if self.left is None:  # whole
+                self.left = n
+            elif self.left + n < self._window:
+                self.left += n
+            else:
+                self.left = self._window
             self._admit_all()
 
     def unhandled(self) -> int:
@@ -55,10 +65,9 @@ class Credit:
             self._admit_all()
 
     def _admit_all(self) -> None:
-        if self._waiters:
-            for w in self._waiters:
-                w.done()
-            self._waiters = []
+        waiters, self._waiters = self._waiters, []
+        for w in waiters:
+            w.done()
 
     def abandon(self) -> None:
         """The client is dead: wakes all waiting threads."""

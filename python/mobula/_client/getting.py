@@ -16,7 +16,6 @@ from .context import TaskContext
 from .handle import EVICTED, Found, Handle, Reading
 from .interfaces import Waits
 from .objects import Objects
-from .pin import Pin
 from .waiter import Waiter
 
 log = logging.getLogger("mobula")
@@ -33,6 +32,7 @@ class Getter:
     def __init__(self, client: Waits, objects: Objects, segment_size: int) -> None:
         self._client = client
         self._lock = client.lock
+        self._objects = objects
         self._pins = objects.pins
         self._dropped = objects.dropped
         self._window = min(_WINDOW, segment_size // 16)
@@ -43,61 +43,57 @@ class Getter:
         stored objects a window at a time, so that a get with copies works with a small store, too. A caller that stops early closes
         the generator."""
         until = None if timeout is None else time.monotonic() + timeout
-        failed = self._resolve(hs, len(hs), until, tc, False, True).failed
+        once = list(dict.fromkeys(hs))  # a caller may name an object twice, and waits for it once
+        failed = self._resolve(once, len(once), until, tc, False, True).failed
         if failed is not None:
             yield next((h.res for h in hs if h.res is not None and h.res.kind == m.ERROR), failed), None
             return
         i = 0
         while i < len(hs):
             size, j = 0, i
-            window: list[Handle] = []
+            window: dict[Handle, None] = {}
             while j < len(hs) and (j == i or size < self._window):
                 res = hs[j].res
                 if res is not None and res.kind == m.STORED:
-                    window.append(hs[j])
+                    window[hs[j]] = None
                     size += res.size
                 j += 1
-            pins: dict[bytes, list[Pin]] = {}
+            pins: dict[bytes, list[Reading]] = {}
             try:
                 if len(window) > 1:
-                    w = self._resolve(window, len(window), until, tc, True, True)
-                    for p in w.pins:
-                        pins.setdefault(p.id, []).append(p)
+                    w = self._resolve(list(window), len(window), until, tc, True, True)
+                    for r in w.pins:
+                        pins.setdefault(r.pin.id, []).append(r)
+                    w.pins = []
                     if w.failed is not None:
                         yield w.failed, None
                         return
                 for h in hs[i:j]:
                     got = pins.get(h.id)
                     if got and h.res is not None:
-                        yield h.res, Reading(self._client, got.pop())
+                        yield h.res, got.pop()
                     else:
                         yield self.fetch_one(h, until, tc)
-            finally:  # the caller may have stopped at an error
-                for rest in pins.values():
-                    self._client.unpins.extend(rest)
-                if pins and self._client.reader.quiet:
-                    self._client.reader.arm()
+            finally:  # the caller may have stopped at an error, whose traceback has this frame
+                pins.clear()
             i = j
 
     def fetch_one(self, h: Handle, until: Optional[float], tc: Optional[TaskContext]) -> tuple[Answer, Optional[Reading]]:
         """Waits for one object. Returns its answer and, if it is stored, a share of its pin. until is by time.monotonic."""
-        res = h.res
-        if res is not None and res.kind != m.STORED:
-            return res, None
-        with self._lock:
-            pin = self._pins.get(h.id)
-            if pin is not None and pin.n and h.res is not None:
-                pin.users += 1
-                return h.res, Reading(self._client, pin)
-        held = self._resolve([h], 1, until, tc, True, True).pins
-        res = h.answer(bool(held))
-        if res is None or (res.kind == m.STORED and not held):  # it was dropped from the cache, or another request found it stored
-            return self.fetch_one(h, until, tc)
-        if res.kind != m.STORED:
-            self._client.unpins.extend(held)
-            return res, None
-        self._client.unpins.extend(held[1:])
-        return res, Reading(self._client, held[0])
+        while True:
+            res = h.res
+            if res is not None and res.kind != m.STORED:
+                return res, None
+            with self._lock:
+                pin = self._pins.get(h.id)
+                reading = self._objects.share(pin) if pin is not None else None
+                if reading is not None and reading.pin is not None and h.res is not None:
+                    return h.res, reading
+            held = self._resolve([h], 1, until, tc, True, True).pins
+            res = h.answer(bool(held))
+            if res is not None and (res.kind != m.STORED or held):
+                return res, held[0] if res.kind == m.STORED else None
+            # It was dropped from the cache, or another request found it stored: ask again.
 
     def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext]) -> None:
         """Waits until n of the objects are resolved, or the time runs out."""
@@ -122,7 +118,7 @@ class Getter:
             if not ok or w.left < 0 or n < len(hs) or fetch or w.failed is not None:
                 self._unlink(w, linked)
             if not ok:
-                self._client.unpins.extend(w.pins)
+                w.pins = []
         if not ok and strict:
             missing = f"{max(w.left, 0)} of {len(hs)} objects"
             raise GetTimeoutError(f"the time ran out with {missing} missing; the references stay valid")
@@ -130,39 +126,48 @@ class Getter:
 
     def _ask(self, w: Waiter, hs: Sequence[Handle], linked: list[Handle]) -> None:
         """Requests the objects that are neither resolved nor requested. linked gets those that w waits for."""
-        out, pins, fetch, strict = self._client.out, self._pins, w.fetch, w.strict
         with self._lock:
             for h in hs:
-                res = h.res
-                if res is not None and (not fetch or res.kind != m.STORED):
-                    if strict and res.kind == m.ERROR:
-                        w.fail(res)
-                        return
-                    w.left -= 1
-                    continue
-                if not strict and h.cost == EVICTED:  # it is known to be ready
-                    w.left -= 1
-                    continue
-                if h.gone:
-                    raise ObjectFreedError(f"object {_ids.show_object(h.id)}: this reference was released")
-                if fetch:
-                    pin = pins.get(h.id)
-                    if res is not None and pin is not None and pin.n:
-                        pin.users += 1
-                        w.pins.append(pin)
-                        w.left -= 1
-                        continue
-                    if not h.fetching:  # in this order an interrupt in between makes it requested twice, and never not at all
-                        out.append(hot.get(h.id, True))
-                        h.fetching = True
-                elif not h.asked and not h.fetching:
-                    out.append(hot.get(h.id, False))
-                    h.asked = True
-                if h.waiters is None:
-                    h.waiters = [w]
-                else:
-                    h.waiters.append(w)
-                linked.append(h)
+                while not self._link(w, h, linked):
+                    pass
+                if w.failed is not None:
+                    return
+
+    def _link(self, w: Waiter, h: Handle, linked: list[Handle]) -> bool:
+        """Counts an object that is known, or has w wait for it. False: code that ran meanwhile has changed what is known."""
+        res, fetch = h.res, w.fetch
+        if res is not None and (not fetch or res.kind != m.STORED):
+            if w.strict and res.kind == m.ERROR:
+                w.fail(res)
+            else:
+                w.left -= 1
+            return True
+        if not w.strict and h.cost == EVICTED:  # it is known to be ready
+            w.left -= 1
+            return True
+        if h.gone:
+            raise ObjectFreedError(f"object {_ids.show_object(h.id)}: this reference was released")
+        if fetch and res is not None and (pin := self._pins.get(h.id)) is not None and pin.n:
+            share = (self._objects.share(pin),)
+            if share[0].pin is pin:
+                w.pins += share
+                w.left -= 1
+            return share[0].pin is pin
+        linked.append(h)
+        waiters, ask, out = h.waiters, iter((hot.get(h.id, fetch),)), self._client.out
+        more = [w] if waiters is None else [*waiters, w]
+        if h.res is not res or h.waiters is not waiters or h.gone:
+            return False
+        else:  # whole, with the look at it: an interrupt in between would leave it waited for and not requested
+            h.waiters = more
+            if fetch:
+                if not h.fetching:
+                    out += ask
+                    h.fetching = True
+            elif not h.asked and not h.fetching:
+                out += ask
+                h.asked = True
+        return True
 
     def _patient(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], linked: list[Handle]) -> bool:
         """Waits, and logs a warning every minute."""
@@ -189,19 +194,27 @@ class Getter:
 
     def _unlink(self, w: Waiter, linked: list[Handle]) -> None:
         """Ends the wait of w, and withdraws the requests that no other thread waits for."""
+        c, out, dropped = self._client, self._client.out, self._dropped
         with self._lock:
             for h in linked:
-                if h.waiters and w in h.waiters:
-                    h.waiters = [x for x in h.waiters if x is not w] or None
-                    if w.fetch and h.fetching and not any(x.fetch for x in h.waiters or ()) and not h.callbacks:
-                        h.fetching = h.asked = False  # an Unget withdraws both requests
-                        self._client.send(hot.unget(h.id))
-                        if h.waiters or h.watchers:  # they relied on one of the two
-                            h.asked = True
-                            self._client.send(hot.get(h.id, False))
-                    if h.refs <= 0:
-                        h.refs += 1
-                        self._dropped.append(h)
+                while h.waiters and w in h.waiters:
+                    waiters, callbacks = h.waiters, h.callbacks
+                    rest = [x for x in waiters if x is not w] or None
+                    withdraws = w.fetch and not callbacks and not any(x.fetch for x in rest or ())
+                    told, once, drop = iter((hot.unget(h.id),)), iter((hot.get(h.id, False),)), iter((h,))
+                    if h.waiters is waiters and h.callbacks is callbacks:  # whole
+                        h.waiters = rest
+                        if withdraws and h.fetching:
+                            h.fetching = h.asked = False  # an Unget withdraws both requests
+                            out += told
+                            if rest or h.watchers:  # they relied on one of the two
+                                h.asked = True
+                                out += once
+                        if h.refs <= 0 and not h.gone:
+                            h.refs += 1
+                            dropped += drop
+        if c.reader.quiet:
+            c.reader.arm()
 
     # ---- callbacks instead of a waiting thread
 
@@ -209,24 +222,28 @@ class Getter:
         """Calls f with h's answer once it can be had without waiting, in the thread that learns it; with None if the client is dead. For a
         stored object f gets a share of its pin, which is given back when that is deleted."""
         c = self._client
+        out, later = c.out, c.reader.later
         with self._lock:
-            res = h.res
-            pin = self._pins.get(h.id)
-            gone = c.dead is not None
-            if gone:
-                pass
-            elif res is not None and res.kind != m.STORED:
-                c.reader.later.append(partial(f, (res, None)))
-            elif res is not None and pin is not None and pin.n:
-                pin.users += 1
-                c.reader.later.append(partial(f, (res, Reading(c, pin))))
-            else:
-                if h.callbacks is None:
-                    h.callbacks = []
-                h.callbacks.append(f)
-                if not h.fetching:
-                    c.out.append(hot.get(h.id, True))
-                    h.fetching = True
+            while True:
+                res, pin, callbacks, gone = h.res, self._pins.get(h.id), h.callbacks, c.dead is not None
+                if gone:
+                    break
+                if res is not None and res.kind != m.STORED:
+                    later.append(partial(f, (res, None)))
+                    break
+                if res is not None and pin is not None and pin.n:
+                    share = self._objects.share(pin)
+                    if share.pin is pin:
+                        later.append(partial(f, (res, share)))
+                        break
+                    continue
+                more, ask = [*(callbacks or ()), f], iter((hot.get(h.id, True),))
+                if h.res is res and h.callbacks is callbacks:  # whole
+                    h.callbacks = more
+                    if not h.fetching:
+                        out += ask
+                        h.fetching = True
+                    break
         if gone:
             f(None)
             return
@@ -236,23 +253,27 @@ class Getter:
     def withdraw(self, h: Handle, f: Callable[[Found], None]) -> None:
         """Removes the callback f that was given to when, if it has not been called."""
         with self._lock:
-            if h.callbacks and f in h.callbacks:
-                h.callbacks.remove(f)
-                h.callbacks = h.callbacks or None
+            while h.callbacks and f in h.callbacks:
+                callbacks = h.callbacks
+                rest = [g for g in callbacks if g is not f] or None
+                if h.callbacks is callbacks:  # whole
+                    h.callbacks = rest
 
     def when_known(self, h: Handle, f: Callable[[], None]) -> None:
         """Calls f once it is known whether h has a value or an error, in the thread that learns it. The value is not fetched. If h is
         released before, f is not called."""
         c = self._client
+        out = c.out
         with self._lock:
-            now = c.dead is not None or h.res is not None
-            if not now:
-                if h.watchers is None:
-                    h.watchers = []
-                h.watchers.append(f)
-                if not h.asked and not h.fetching:
-                    c.out.append(hot.get(h.id, False))
-                    h.asked = True
+            while not (now := c.dead is not None or h.res is not None):
+                watchers, ask = h.watchers, iter((hot.get(h.id, False),))
+                more = [*(watchers or ()), f]
+                if h.res is None and h.watchers is watchers:  # whole
+                    h.watchers = more
+                    if not h.asked and not h.fetching:
+                        out += ask
+                        h.asked = True
+                    break
         if now:
             f()
             return

@@ -19,7 +19,8 @@ EVICTED = -1  # the cost of a value that was dropped from the cache: it is ready
 
 
 class Handle:
-    """This process' entry for one object. All its references to the object share it."""
+    """This process' entry for one object. All its references to the object share it. Its lists are replaced, never changed: who goes through one
+    may be interrupted."""
 
     __slots__ = ("id", "refs", "res", "waiters", "asked", "fetching", "gone", "cost", "callbacks", "watchers", "failed")
 
@@ -42,17 +43,22 @@ class Handle:
 
 
 class Reading:
-    """One reader's share of a pin. It is given back when this object is deleted."""
+    """One reader's share of a pin (Objects.share). It is given back when this object is deleted."""
 
     __slots__ = ("client", "pin")
 
-    def __init__(self, client: Releases, pin: Pin) -> None:
+    def __init__(self, client: Releases) -> None:
         self.client = client
-        self.pin = pin
+        self.pin: Optional[Pin] = None
 
     def __del__(self) -> None:
-        c = self.client
-        c.unpins.append(self.pin)
+        try:
+            c, pin = self.client, self.pin
+        except AttributeError:
+            return  # __init__ did not run
+        if pin is None:
+            return
+        c.unpins.append(pin)
         if c.reader.quiet:
             c.reader.arm()
 

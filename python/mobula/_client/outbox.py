@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from itertools import repeat, starmap
 
 from .._wire import codec
 from .._wire import messages as m
-from .._wire.conn import Conn
+from .._wire.conn import Conn, framed
 from .credit import Credit
 
 _KEPT, _KEPT_BYTES = 64 << 10, 64 << 20
@@ -23,32 +24,47 @@ class Outbox:
     def __init__(self, keep: bool, credit: Credit) -> None:
         self.queue: deque[bytes] = deque()  # encoded messages; popped with the connection's writing lock held
         self.written = 0.0  # time of the last write, by time.monotonic
+        self._frames = 0  # written so far
         self._keep = keep
         self._credit = credit
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
 
     def write(self, conn: Conn) -> None:
-        """Writes all queued messages. The caller holds the connection's writing lock."""
-        queue = self.queue
-        chunks = [queue.popleft() for _ in range(len(queue))]
-        if chunks:
-            if self._keep:
-                self._remember(chunks)
-            conn.write(chunks)
-            self.written = time.monotonic()
-
-    def _remember(self, chunks: list[bytes]) -> None:
-        kept = self._kept
-        for c in chunks:
-            if c[0] in _REPLAYED:
-                kept.append(c)
-                self._kept_bytes += len(c)
-        while len(kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
-            # What the node may not have handled stays. A message costs at least half its length of credit.
-            if self._kept_bytes - len(kept[0]) < 2 * self._credit.unhandled():
+        """Writes all queued messages. The caller holds the connection's writing lock. Messages leave the queue in the step in which they become
+        the connection's frame."""
+        queue, kept = self.queue, self._kept
+        while True:
+            if conn.frame is not None:
+                conn.push()
+            frames, chunks = self._frames, list(queue)
+            if not chunks:
                 break
-            self._kept_bytes -= len(kept.popleft())
+            data, replayed = framed(chunks), [c for c in chunks if c[0] in _REPLAYED] if self._keep else ()
+            size, again = sum(map(len, replayed)), iter(replayed)
+            taken: list[bytes] = []
+            take = starmap(queue.popleft, repeat((), len(chunks)))
+            if self._frames == frames and conn.frame is None:  # whole: code that ran meanwhile has written nothing
+                self._frames = frames + 1
+                conn.frame = data
+                taken += take
+                kept += again
+                self._kept_bytes += size
+            if len(kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
+                self._forget()
+        self.written = time.monotonic()
+
+    def _forget(self) -> None:
+        """Keeps the last messages alone."""
+        kept = self._kept
+        while len(kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
+            first = kept[0]
+            size, least = len(first), 2 * self._credit.unhandled()
+            if self._kept_bytes - size < least:  # what the node may not have handled stays; a message costs at least half its length of credit
+                break
+            if kept[0] is first:  # whole
+                self._kept_bytes -= size
+                del kept[0]
 
     def renew(self, declared: list[bytes], questions: list[bytes]) -> list[bytes]:
         """The messages that a restarted node gets first: the holdings (declared), the messages that were sent last and may not have arrived,
@@ -58,6 +74,8 @@ class Outbox:
         never = [c for c in waiting if c[0] in _REPLAYED]
         rest = [c for c in waiting if c[0] not in _REPLAYED and c[0] not in _REDECLARED and c[:2] not in _REDECLARED2]
         chunks = [*declared, *self._kept, *never, *rest, *questions]
-        self._remember(never)
+        self._kept.extend(never)
+        self._kept_bytes += sum(map(len, never))
+        self._forget()
         self._credit.owe(self._kept_bytes)
         return chunks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator
 
 from .interfaces import Sends
 from .waiter import Waiter
@@ -16,29 +16,33 @@ class Pending:
         self._numbers = numbers
         self._asked: dict[int, tuple[Waiter, bytes]] = {}
 
-    def ask(self, question: Callable[[int], bytes], w: Optional[Waiter] = None) -> tuple[int, Waiter]:
+    def ask(self, question: Callable[[int], bytes], w: Waiter) -> None:
         """Queues a request. question encodes it with its number. The answer goes into the waiter's slot."""
-        req = next(self._numbers)
-        w, chunk = w or Waiter(1), question(req)
+        req, asked, out = next(self._numbers), self._asked, self._client.out
+        chunk = question(req)
+        entry, one = (w, chunk), iter((chunk,))
         with self._client.lock:
-            self._asked[req] = (w, chunk)
-            self._client.out.append(chunk)
-        return req, w
+            if not w.req:  # whole
+                asked[req] = entry
+                w.req = req
+                out += one
 
     def answer(self, req: int, answer: Any) -> None:
-        q = self._asked.pop(req, None)
+        q = self._asked.get(req)
         if q is not None:
-            q[0].slot = answer
-            q[0].done()
+            w = q[0]
+            w.slot = answer
+            if w.left > 0:
+                w.done()
+            self._asked.pop(req, None)
 
-    def withdraw(self, req: int) -> bool:
-        """Forgets a request. False if it was answered already."""
-        with self._client.lock:
-            return self._asked.pop(req, None) is not None
+    def withdraw(self, w: Waiter) -> bool:
+        """Forgets a request. False if it was answered already. It takes no lock: finalisers call it."""
+        return self._asked.pop(w.req, None) is not None
 
     def again(self) -> list[bytes]:
         """The unanswered requests, for a restarted node."""
-        return [chunk for _, chunk in self._asked.values()]
+        return [chunk for _, chunk in list(self._asked.values())]
 
     def abandon(self) -> None:
         """The client is dead: wakes all waiting threads."""

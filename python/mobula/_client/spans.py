@@ -36,8 +36,8 @@ class _Sent(Waiter):
         self.count = count
 
     def done(self, n: int = 1) -> None:
-        super().done(n)
         self.spans.answered(self)
+        super().done(n)
 
 
 class Asks(Sends, Protocol):
@@ -56,6 +56,7 @@ class Spans:
         self._client = client
         self._queue: list[dict[str, Any]] = []
         self._way = 0  # unanswered requests
+        self._sends = 0  # requests so far
         self._off = 0.0  # the node wants no spans until this time, by time.monotonic
         self.dropped = 0
 
@@ -83,10 +84,16 @@ class Spans:
         c.maybe_flush()
 
     def _send(self) -> Waiter:
-        batch, self._queue = self._queue[:_BATCH], self._queue[_BATCH:]
-        sent = _Sent(self, len(batch))
-        self._way += 1
+        queue, sends = self._queue, self._sends
+        batch = queue[:_BATCH]
+        first, sent = slice(len(batch)), _Sent(self, len(batch))
         body = cbor2.dumps({"spans": batch})
+        if self._sends != sends:  # code that ran meanwhile has sent them
+            return sent
+        else:  # whole, with the look at it
+            self._sends = sends + 1
+            self._way += 1
+            del queue[first]
         self._client.requests.ask(lambda req: codec.message(m.Request(req, _METHOD, body)), sent)
         return sent
 

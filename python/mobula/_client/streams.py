@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Protocol
 
 from .. import _ids
-from .._wire import codec, hot
+from .._wire import codec
 from .._wire import messages as m
 from .._wire.hot import Answer
 from .handle import Handle
@@ -38,16 +38,38 @@ class Wanted(Waiter):
         if self.then is not None:
             self._reader.later.append(self.then)
 
-    def take(self) -> Any:
-        """Empties the slot and returns what was in it. The share of the handle passes to the caller."""
-        x, self.slot = self.slot, None
-        return x
+    def __del__(self) -> None:
+        try:
+            slot, dropped, reader = self.slot, self._dropped, self._reader
+        except AttributeError:
+            return  # __init__ did not run
+        if slot.__class__ is Handle:  # no call before the one that counts, behind which a signal could cut this off
+            dropped.append(slot)
+            if reader.quiet:
+                reader.arm()
+
+
+class Asks(Protocol):
+    """Reads a stream."""
+
+    _wanted: Optional[Wanted]  # the request for the next item
+
+
+class _Share:
+    """One reference to a handle, until it is deleted."""
+
+    __slots__ = ("_dropped", "_h")
+
+    def __init__(self, dropped: deque[Handle], h: Handle) -> None:
+        self._dropped = dropped
+        self._h = h
 
     def __del__(self) -> None:
-        if isinstance(self.slot, Handle):
-            self._dropped.append(self.slot)
-            if self._reader.quiet:
-                self._reader.arm()
+        try:
+            dropped, h = self._dropped, self._h
+        except AttributeError:
+            return  # __init__ did not run
+        dropped.append(h)
 
 
 class Streams:
@@ -58,16 +80,24 @@ class Streams:
         self._wanted: dict[tuple[bytes, int], list[Wanted]] = {}
         self.read: set[bytes] = set()  # the tasks whose streams this process reads; finalisers change it too
 
-    def want(self, task: bytes, i: int) -> Wanted:
-        """Requests the i-th item of a stream. Wait for it with Client.wait or when_item."""
-        w = Wanted(self._client.reader, self._objects.dropped, task, i)
+    def want(self, by: Asks, task: bytes, i: int) -> Wanted:
+        """Requests the i-th item of a stream for by, which keeps the request. Wait for it with Client.wait or when_item."""
+        w, key = Wanted(self._client.reader, self._objects.dropped, task, i), (task, i)
+        out, wanted = self._client.out, self._wanted
         with self._lock:
-            same = self._wanted.get((task, i))
-            if same is None:
-                same = self._wanted[(task, i)] = []
-                self._client.out.append(codec.message(m.StreamNext(task, i, True)))
-            same.append(w)
-        return w
+            while True:
+                same, ask = wanted.get(key), iter((codec.message(m.StreamNext(task, i, True)),))
+                more = [*(same or ()), w]
+                if same is None:
+                    if key not in wanted:  # whole
+                        wanted[key] = more
+                        by._wanted = w
+                        out += ask
+                        return w
+                elif key in wanted and wanted[key] is same:  # whole
+                    wanted[key] = more
+                    by._wanted = w
+                    return w
 
     def when_item(self, w: Wanted, f: Callable[[], None]) -> None:
         """Calls f once the item has come or the client is dead, in the thread that learns it."""
@@ -81,42 +111,44 @@ class Streams:
 
     def forget(self, w: Wanted) -> None:
         """Drops a request that nobody will wait for again. It takes no lock, because a finaliser calls it; the stream has no other reader."""
-        same = self._wanted.get((w.task, w.index))
-        if same is not None and w in same:
-            same.remove(w)
-            if not same:
-                self._wanted.pop((w.task, w.index), None)
+        key, wanted = (w.task, w.index), self._wanted
+        while (same := wanted.get(key)) is not None and w in same:
+            rest = [x for x in same if x is not w]
+            if key in wanted and wanted[key] is same:  # whole
+                if rest:
+                    wanted[key] = rest
+                else:
+                    del wanted[key]
 
     def arrived(self, item: m.StreamItem) -> None:
         """Handles a StreamItem: an item, the end or an error. The lock is held."""
-        wanted = tuple(self._wanted.pop((item.task, item.index), ()))
-        if not wanted:
+        key, table = (item.task, item.index), self._wanted
+        if key not in table:
             return  # the request was dropped
-        slot = self._slot(item, len(wanted))
-        for w in wanted:
-            w.slot = slot
-            w.done()
-
-    def _slot(self, item: m.StreamItem, shares: int) -> Any:
-        """What the slots get: the item's handle with one reference for each, None at the end, or the answer with the error."""
         r = item.result or m.Result()
+        slot: Any = None
+        share: Optional[_Share] = None  # what the slots get is listed as long as this is there
         if r.kind == m.ERROR:
-            return Answer(m.ERROR, err=r.err)
-        if r.kind == m.NONE:
-            return None
-        objects, v = self._objects, r.value or m.Value()
-        id = _ids.return_id(item.task, item.index)
-        res = Answer(r.kind, v.meta, v.data, tuple(v.refs), r.size)
-        h = objects.handles.get(id)
-        if h is None:
-            h = objects.adopt(id, res)
-            self._client.send(hot.add_ref(id))
-            h.refs += shares - 1
-        else:
-            h.refs += shares
-            if h.res is None:
-                h.res = res
-        return h
+            slot = Answer(m.ERROR, err=r.err)
+        elif r.kind != m.NONE:
+            v = r.value or m.Value()
+            share = _Share(self._objects.dropped, Handle(_ids.return_id(*key)))
+            self._objects.bind(share)
+            slot = share._h
+            self._objects.know(slot, Answer(r.kind, v.meta, v.data, tuple(v.refs), r.size))
+        while same := table.get(key):
+            w, rest = same[0], same[1:]
+            if key in table and table[key] is same:  # whole
+                if rest:
+                    table[key] = rest
+                else:
+                    del table[key]
+                if share is not None:
+                    slot.refs += 1
+                w.slot = slot
+                w.left -= 1
+            if w.left <= 0:
+                w.wake()
 
     def declare(self, h: m.Holdings) -> None:
         h.streams = [m.StreamNext(t, i, True) for t, i in list(self._wanted)]
@@ -124,6 +156,6 @@ class Streams:
 
     def abandon(self) -> None:
         """The client is dead: wakes all threads that wait for an item."""
-        for same in self._wanted.values():
+        for same in list(self._wanted.values()):
             for w in same:
                 w.wake()

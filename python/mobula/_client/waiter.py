@@ -6,31 +6,34 @@ import threading
 from typing import Any, Optional
 
 from .._wire.hot import Answer
-from .pin import Pin
 
 
 class Waiter:
     """A thread that waits for a number of answers (left)."""
 
-    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "needs", "_lock")
+    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "needs", "req", "_lock")
 
     def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
         self.left = left
         self.fetch = fetch  # it waits for the bytes of stored objects too
         self.strict = strict  # the first error ends the wait
         self.asleep = False
-        self.pins: list[Pin] = []
+        self.pins: list[Any] = []  # shares of pins (Reading)
         self.slot: Any = None
         self.failed: Optional[Answer] = None  # the error that ended the wait
         self.needs: list[bytes] = []  # the objects that it waits for without a timeout; empty: unknown
+        self.req = 0  # the number of its request (Pending)
         self._lock: Optional[threading.Lock] = None
 
     def lock(self) -> threading.Lock:
         """The lock that the thread sleeps on, and that wake releases. It is made on first use."""
-        if self._lock is None:
-            self._lock = threading.Lock()
-            self._lock.acquire()
-        return self._lock
+        lock = self._lock
+        if lock is None:
+            lock = threading.Lock()
+            lock.acquire()
+            if self._lock is None:  # whole
+                self._lock = lock
+        return self._lock or lock
 
     def wake(self) -> None:
         if self.asleep:
@@ -47,6 +50,7 @@ class Waiter:
 
     def fail(self, why: Answer) -> None:
         """Ends the wait by an error, however many answers are missing."""
-        if self.left > 0:
+        if self.left > 0:  # whole
             self.failed = why
-            self.done(self.left)
+            self.left = 0
+        self.wake()

@@ -45,30 +45,37 @@ class Watches:
         self._client = client
         self._of: dict[bytes, _Watched] = {}
 
-    def begin(self, actor: bytes) -> Watch:
-        w, c = Watch(actor), self._client
+    def begin(self, w: Watch) -> None:
+        c, of = self._client, self._of
+        out = c.out
         with c.lock:
-            a = self._of.get(actor)
-            if a is None:
-                a = self._of[actor] = _Watched()
-                c.send(codec.message(m.WatchActor(actor)))
-            elif a.last is not None:
+            new, told = _Watched(), iter((codec.message(m.WatchActor(w.actor)),))
+            if w.actor not in of:  # whole
+                of[w.actor] = new
+                out += told
+            a = of[w.actor]
+            if a.last is not None:
                 w.news.append(a.last)
             a.watches.append(w)
-        return w
+        if c.reader.quiet:
+            c.reader.arm()
 
     def end(self, w: Watch) -> None:
-        c = self._client
+        """Ends a watch, if it has begun."""
+        c, of = self._client, self._of
+        out = c.out
         with c.lock:
-            a = self._of.get(w.actor)
-            if a is None or w not in a.watches:
+            a = of.get(w.actor)
+            if a is None:
                 return
-            a.watches.remove(w)
-            if a.watches:
-                return
-            del self._of[w.actor]
-            if c.dead is None and not a.over():
-                c.send(codec.message(m.WatchActor(w.actor, True)))
+            if w in a.watches:
+                a.watches.remove(w)
+            told = iter(() if c.dead is not None or a.over() else (codec.message(m.WatchActor(w.actor, True)),))
+            if not a.watches and w.actor in of and of[w.actor] is a:  # whole
+                del of[w.actor]
+                out += told
+        if c.reader.quiet:
+            c.reader.arm()
 
     def next(self, w: Watch, until: Optional[float], tc: TaskContext) -> list[m.ActorNews]:
         """Waits for news and returns them; empty if the time runs out. until is by time.monotonic."""
@@ -91,9 +98,9 @@ class Watches:
         c.check()
         with c.lock:
             a = self._of.get(actor)
+            c.send(codec.message(m.KillActor(actor, stop=True)))
             if a is not None:
                 a.stop = True
-            c.send(codec.message(m.KillActor(actor, stop=True)))
         c.flush()
 
     def arrived(self, news: m.ActorNews) -> None:

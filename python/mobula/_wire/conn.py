@@ -1,8 +1,9 @@
 """A connection to the node: frames over a Unix socket.
 
-One thread at a time writes, with the lock writing held, and one thread at a time reads, by pump. pump waits in poll, where an exception
-from a signal handler does no harm. If one comes while read bytes are being handled, the connection fails, since its state is unknown.
-KeyboardInterrupt is deferred there (_interrupts).
+One thread at a time writes, with the lock writing held, and one thread at a time reads, by pump. Both may be cut off anywhere by an exception
+of a signal handler, and called again anywhere by code that the garbage collector runs. So what was sent, and what was read, is recorded in
+the step that sends or reads it: a call within C (list += map(f, ...)), in which the interpreter runs nothing else. Whoever comes next goes on
+from there: a frame that was begun is written to its end, and a message whose handling was cut off is handled again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from .._interrupts import interrupts
 from .._version import RELEASE
@@ -31,9 +32,16 @@ HANDSHAKE_TIMEOUT = 5.0
 WRITE_TIMEOUT = 60
 _READ = 256 << 10
 _FDS = socket.CMSG_SPACE(16 * 4)
+_TRIES = 100  # how often the handling of one message may be cut off
+
+# Arguments for map.
+_SEND_NOW = (socket.MSG_DONTWAIT,)
+_READ_NOW = (socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC,)
+_SPACE = (_FDS,)
 
 # Handles a message: kind, the frame's bytes, begin and end of the body in them, and a file descriptor if one came with it.
 Handler = Callable[[int, bytes, int, int, Optional[int]], None]
+Message = tuple[int, bytes, int, int, Optional[int]]
 
 _all: dict[int, weakref.ref["Conn"]] = {}  # by id(); a forked child closes all of them
 
@@ -42,13 +50,25 @@ class Conn:
     def __init__(self, sock: socket.socket, pid: int) -> None:
         self.sock = sock
         self.pid = pid
-        self.writing = threading.Lock()
+        self.writing = threading.RLock()
         self.failed: Optional[MobulaError] = None
+        self.frame: Optional[bytes] = None  # what is being written
+        self._sent: list[int] = []  # bytes of it that were sent, by step
+        self._turn = 0  # counts the steps of writing
+        self.receiving = False  # the thread that reads is in the step that takes bytes from the socket
         self._buf = bytearray(_READ)
         self._view = memoryview(self._buf)
-        self._rest = b""
-        self._fds: deque[int] = deque()
-        self._busy = False
+        self._into = ([self._buf],)
+        self._reads = 0  # counts the steps of reading
+        self._got: list[Any] = []  # what recvmsg_into returned, until its messages are in _inbox
+        self._rest = b""  # the beginning of a frame whose end was not read yet
+        self._large: Optional[bytearray] = None  # a frame that is larger than the buffer
+        self._filled: list[int] = []  # bytes of it that were read, by step
+        self._fds: list[int] = []  # descriptors that came before their frame
+        self._inbox: deque[Message] = deque()
+        self._current: Optional[Message] = None  # the message that is being handled
+        self._tries = 0  # how often its handling was begun
+        self._bad: Optional[ProtocolError] = None  # what comes behind the messages in _inbox
         self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.RLock()  # held to write to wake or to close it, by finalisers too
         self._poll = select.poll()
@@ -76,7 +96,7 @@ class Conn:
             if self.wake >= 0:
                 try:
                     os.eventfd_write(self.wake, 1)
-                except OSError:
+                except BlockingIOError:
                     pass  # the counter is full: the thread has not slept since
 
     def close(self) -> None:
@@ -100,8 +120,9 @@ class Conn:
             wake, self.wake = self.wake, -1
             if wake >= 0:
                 os.close(wake)
-        while self._fds:
-            os.close(self._fds.popleft())
+        fds, self._fds = self._fds, []
+        for fd in fds:
+            os.close(fd)
 
     def __del__(self) -> None:
         # The socket closes itself. It is not shut down: in a forked child the connection is the parent's.
@@ -112,23 +133,63 @@ class Conn:
 
     def write(self, chunks: list[bytes]) -> None:
         """Writes encoded messages. The caller holds the lock writing."""
-        size = sum(map(len, chunks))
-        if size <= codec.FRAME_TARGET:
-            data = codec.HEADER.pack(b"Mb", 1, 0, size) + b"".join(chunks)
-        else:
-            data = b"".join(codec.frames(chunks))
+        data = framed(chunks)
+        while True:
+            self.push()
+            if self.frame is None:  # whole
+                self.frame = data
+                break
+        self.push()
+
+    def push(self) -> None:
+        """Writes what is left of the frame. The caller holds the lock writing. The frame may have been begun by a call that was cut off."""
         if self.failed is not None:
             raise self.failed.again()
+        while (frame := self.frame) is not None:
+            turn = self._turn + 1
+            self._turn = turn
+            sent = self._sent
+            left = memoryview(frame)[sum(sent):] if sent else frame
+            step = map(self.sock.send, (left,), _SEND_NOW)
+            fresh: list[int] = []
+            full = False
+            try:  # around no call: what a signal's handler raises there may be an OSError, too
+                if left and self._turn == turn:  # whole: code that ran meanwhile has not written
+                    sent += step
+            except BlockingIOError:
+                full = True
+            except OSError as x:
+                if isinstance(x, ConnectionError) and (why := self._unread_bye()) is not None:
+                    self.fail(why)
+                self._gone("write", x)
+            if full:
+                self._wait_for_room()
+                continue
+            done = sum(sent) == len(frame)
+            if done and self._turn == turn:  # whole
+                self.frame = None
+                self._sent = fresh
+
+    @interrupts.allowed
+    def _wait_for_room(self) -> None:
+        """Waits until the socket takes more bytes. It gives up the lock meanwhile: another thread that writes may have to end for a signal."""
+        if interrupts.pending:
+            interrupts.run_pending()
+        fd = self.sock.fileno()
+        if fd < 0:
+            return  # it was closed: the next send says so
+        lock: Any = self.writing
+        held = lock._release_save()
         try:
-            self.sock.sendall(data)
-        except (BrokenPipeError, ConnectionError) as x:
-            if (why := self._unread_bye()) is not None:
-                self.fail(why)
-            self._gone("write", x)
-        except OSError as x:
-            if x.errno in (errno.EAGAIN, errno.EWOULDBLOCK):
-                self.fail(DisconnectedError(f"process {self.pid} has read nothing for {WRITE_TIMEOUT} s"))
-            self._gone("write", x)
+            poll = select.poll()  # for one thread, and not for code in its midst
+            poll.register(fd, select.POLLOUT)
+            room = poll.poll(WRITE_TIMEOUT * 1000)
+        finally:
+            lock._acquire_restore(held)
+        if not room:
+            self.fail(DisconnectedError(f"process {self.pid} has read nothing for {WRITE_TIMEOUT} s"))
+            assert self.failed is not None
+            raise self.failed.again()
 
     def _gone(self, op: str, x: BaseException) -> None:
         self.fail(DisconnectedError(f"process {self.pid} closed the connection or died ({op}: {x})"))
@@ -162,19 +223,19 @@ class Conn:
             give_way()
         return True
 
-    def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False, spin: float = 0.0) -> bool:
+    def pump(self, timeout: Optional[float], handle: Handler, wakeable: bool = False, spin: float = 0.0, nested: bool = False) -> bool:
         """Waits for bytes, and passes the messages in them to handle. False if there were none. wakeable: writing to wake ends the wait. Until
-        the time spin, by time.monotonic, it polls instead of sleeping."""
+        the time spin, by time.monotonic, it polls instead of sleeping. nested: this thread is in pump already."""
         if self.failed is not None:
             raise self.failed.again()
-        if self._busy:
-            self.fail(DisconnectedError("an exception cut off the handling of a message"))
-            raise DisconnectedError("an exception cut off the handling of a message")
-        if not (spin and self._spin(spin)) and not self._sleep(timeout, wakeable):
-            return False
-        self._busy = True
-        self._receive(handle)
-        self._busy = False
+        cut = self._current is not None and not nested
+        if not (cut or self._inbox or self._got or (self._large is not None and sum(self._filled) == len(self._large))):
+            if not (spin and not nested and self._spin(spin)) and not self._sleep(timeout, wakeable, nested):
+                return False
+            self._receive()
+        if self._got or self._large is not None:
+            self._split()
+        self._hand_out(handle, nested)
         return True
 
     def nap(self, timeout: Optional[float]) -> None:
@@ -186,11 +247,15 @@ class Conn:
                 pass
 
     @interrupts.allowed
-    def _sleep(self, timeout: Optional[float], wakeable: bool) -> bool:
+    def _sleep(self, timeout: Optional[float], wakeable: bool, nested: bool) -> bool:
         """Sleeps until there are bytes, and with wakeable until a wake, which it consumes. Whether there are bytes."""
         if interrupts.pending:
-            interrupts.raise_pending()
-        events = (self._poll2 if wakeable else self._poll).poll(None if timeout is None else max(0, timeout * 1000))
+            interrupts.run_pending()
+        poll = self._poll2 if wakeable else self._poll
+        if nested:  # a handler that runs inside poll cannot use the same one
+            poll = select.poll()
+            poll.register(self.sock, select.POLLIN)
+        events = poll.poll(None if timeout is None else max(0, timeout * 1000))
         if not wakeable:
             return bool(events)
         if any(fd == self.wake for fd, _ in events):
@@ -200,64 +265,135 @@ class Conn:
                 pass
         return any(fd != self.wake for fd, _ in events)
 
-    def _receive(self, handle: Handler) -> None:
+    def _receive(self) -> None:
+        """Reads the bytes that are there."""
+        turn = self._reads + 1
+        self._reads = turn
+        got, large, filled = self._got, self._large, self._filled
+        step: Any
+        if large is None:
+            step, into = map(self.sock.recvmsg_into, self._into, _SPACE, _READ_NOW), got
+        else:
+            step, into = map(self.sock.recv_into, (memoryview(large)[sum(filled):],), (0,), _READ_NOW), filled
+        self.receiving = True
         try:
-            n, anc, flags, _ = self.sock.recvmsg_into([self._buf], _FDS, socket.MSG_CMSG_CLOEXEC)
+            if self._reads == turn and not got:  # whole: code that ran meanwhile has not read
+                into += step
+        except BlockingIOError:
+            pass
         except OSError as x:
             self._gone("read", x)
+        finally:
+            self.receiving = False
+        if large is not None and not filled[-1]:
+            self._gone("read", EOFError(f"end of stream after {sum(filled)} of {len(large)} bytes"))
+
+    def _split(self) -> None:
+        """Moves the messages of the frames that were read to _inbox."""
+        got, large, fds = self._got, self._large, self._fds
+        if large is not None:
+            if sum(self._filled) < len(large):
+                return
+            data = bytes(large)
+        elif not got:
             return
-        if anc:
-            for level, kind, data in anc:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                    fds = array.array("i")
-                    fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
-                    self._fds.extend(fds)
-        if n == 0:
-            self._gone("read", EOFError("end of stream"))
-        data = self._rest + self._view[:n] if self._rest else bytes(self._view[:n])
-        self._rest = b""
+        else:
+            n, anc, _, _ = got[0]
+            if n == 0:
+                self._gone("read", EOFError("end of stream"))
+            data = self._rest + self._view[:n] if self._rest else bytes(self._view[:n])
+            if anc:
+                fds = [*fds, *_descriptors(anc)]
+        i, end, used = 0, len(data), 0
+        found: list[Message] = []
+        head: Optional[bytearray] = None
+        bad: Optional[ProtocolError] = None
         try:
-            i, end = 0, len(data)
             while end - i >= codec.HEADER_SIZE:
                 fl, size = codec.header(data, i)
                 if end - i - codec.HEADER_SIZE < size:
                     if size > _READ:
-                        data, i, end = self._large(data[i:], size), 0, size + codec.HEADER_SIZE
-                        continue
+                        head = bytearray(size + codec.HEADER_SIZE)
+                        head[: end - i] = data[i:]
                     break
                 i += codec.HEADER_SIZE
                 fd = None
                 if fl & codec.FLAG_FILE:
-                    if not self._fds:
+                    if used == len(fds):
                         raise ProtocolError("a frame announces a descriptor that did not come")
-                    fd = self._fds.popleft()
+                    fd = fds[used]
+                    used += 1
                 for kind, j, k in codec.split(data, i, i + size):
-                    handle(kind, data, j, k, fd)
+                    found.append((kind, data, j, k, fd))
                     fd = None
                 i += size
-            self._rest = data[i:]
         except (IndexError, struct.error) as x:
             bad = ProtocolError(f"a malformed message: {x!r}")
-            self.fail(bad)
-            raise bad.again() from None
         except ProtocolError as x:
-            self.fail(x.again())
-            raise
+            bad = x
+        rest = b"" if head is not None else data[i:]
+        filled, later, more, inbox = [end - i], fds[used:], iter(found), self._inbox
+        fresh: list[Any] = []
+        if self._got is got and self._large is large:  # whole
+            self._got = fresh
+            self._rest = rest
+            self._large = head
+            self._filled = filled
+            self._fds = later
+            self._bad = bad
+            inbox += more
 
-    def _large(self, head: bytes, size: int) -> bytes:
-        """Reads the rest of a frame that is larger than the buffer."""
-        whole = bytearray(size + codec.HEADER_SIZE)
-        whole[: len(head)] = head
-        view, at = memoryview(whole), len(head)
-        while at < len(whole):
+    def _hand_out(self, handle: Handler, nested: bool) -> None:
+        """Has the messages in _inbox handled, before them one whose handling was cut off."""
+        inbox, outer = self._inbox, self._current if nested else None
+        while True:
+            cut = self._current
+            if cut is not None and cut is not outer:
+                message = cut
+                self._tries += 1
+                if self._tries > _TRIES:
+                    self.fail(DisconnectedError("an exception cut off the handling of a message"))
+                    raise DisconnectedError("an exception cut off the handling of a message")
+            elif inbox:
+                message = inbox[0]
+                del inbox[0]  # whole, with the next statements
+                self._current = message
+                self._tries = 0
+            else:
+                break
             try:
-                n = self.sock.recv_into(view[at:])
-            except OSError as x:
-                self._gone("read", x)
-            if n == 0:
-                self._gone("read", EOFError("end of stream"))
-            at += n
-        return bytes(whole)
+                handle(*message)
+            except (IndexError, struct.error) as x:
+                self.fail(ProtocolError(f"a malformed message: {x!r}"))
+                raise ProtocolError(f"a malformed message: {x!r}") from None
+            except ProtocolError as x:
+                self.fail(x.again())
+                raise
+            if self._current is message:  # else it is one of a nested call that was cut off
+                self._current = outer
+            if message[4] is not None:
+                os.close(message[4])
+        bad = self._bad
+        if bad is not None:
+            self.fail(bad.again())
+            raise bad.again()
+
+
+def _descriptors(anc: list[tuple[int, int, bytes]]) -> list[int]:
+    """The descriptors that came with bytes."""
+    fds = array.array("i")
+    for level, kind, data in anc:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    return list(fds)
+
+
+def framed(chunks: list[bytes]) -> bytes:
+    """Encoded messages as frames."""
+    size = sum(map(len, chunks))
+    if size <= codec.FRAME_TARGET:
+        return codec.HEADER.pack(b"Mb", 1, 0, size) + b"".join(chunks)
+    return b"".join(codec.frames(chunks))
 
 
 def _forked() -> None:
@@ -294,7 +430,7 @@ def dial(path: str, hello: Hello,
         first: list[tuple[int, bytes, Optional[int]]] = []
 
         def take(kind: int, b: bytes, i: int, j: int, fd: Optional[int]) -> None:
-            first.append((kind, b[i:j], fd))
+            first.append((kind, b[i:j], None if fd is None or first else os.dup(fd)))
 
         until = time.monotonic() + timeout
         try:

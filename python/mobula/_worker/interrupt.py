@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Optional, Protocol
 
 from .._client import Client
+from .._interrupts import interrupts
 from .actor import Actor
 from .call import Call, TaskInterrupt
 from .streaming import Streaming
@@ -46,6 +47,7 @@ class Interrupts:
 
     def install(self) -> None:
         """Sets the signal handler. Call it in the main thread."""
+        interrupts.never(SIGNAL)  # the handler raises in the user's code alone
         signal.signal(SIGNAL, self._arrived)
 
     def interrupt(self, call: Call) -> None:

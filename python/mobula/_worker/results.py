@@ -28,7 +28,7 @@ def result(call: Call, value: Any, i: int, space: int = m.MESSAGE_VALUES) -> byt
         return hot.result_inline(e.meta, e.data, e.refs)
     # A coroutine that has returned is not cancelled while it waits for room in the store.
     tc = None if call.future is not None and work.options.num_returns >= 0 else call
-    client.putter.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, own=False, tc=tc)
+    client.putter.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, tc=tc)
     return hot.result_stored(e.meta, e.size, e.refs)
 
 

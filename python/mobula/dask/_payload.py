@@ -24,6 +24,7 @@ import dask
 from dask.task_spec import GraphNode, Task, TaskRef
 
 from .. import _functions, _ids, _refs, _runtime, _value
+from .._client import Handle
 from .._graphs import Builder
 from .._refs import ObjectRef, bound
 from .._worker.call import Call
@@ -151,8 +152,10 @@ class Writer:
             self._keep.append(flat)  # keeping it keeps its address unique
             tc = _runtime.context(self._client)
             id = tc.next_put()
-            h = self._client.putter.put_large(id, tc.attempt, tc.task if tc is not self._client.root else b"", META_BUFFER, flat.nbytes, [(0, raw)], [], tc=tc)
-            n = self._buffers[where] = self._builder.outer(ObjectRef(self._client, h))
+            ref: ObjectRef[Any] = ObjectRef(self._client, Handle(id))
+            task = tc.task if tc is not self._client.root else b""
+            self._client.putter.put_large(id, tc.attempt, task, META_BUFFER, flat.nbytes, [(0, raw)], [], ref, tc)
+            n = self._buffers[where] = self._builder.outer(ref)
         buffers.append(n)
         return False
 
