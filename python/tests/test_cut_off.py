@@ -218,7 +218,8 @@ def test_limits_of_time_by_sigalrm(mini: MiniNode, seed: int, discarded: list[An
 
 def storm(mini: MiniNode, seed: int, kind: type[BaseException], n: int, shortest: float, longest: float) -> None:
     rand, refs, cuts, i = random.Random(seed), [mobula.put(i) for i in range(10)], 0, 0
-    makes = [make for what, make in OPERATIONS.items() if what != "drop"]
+    # Not those that wait in a Future of concurrent.futures: one that is cut off may let go of its lock twice, in CPython's own code.
+    makes = [make for what, make in OPERATIONS.items() if what not in ("drop", "future")]
 
     def limit(*_: Any) -> None:
         raise kind("the limit")

@@ -57,7 +57,7 @@ def test_a_directory_that_is_gone(node: Any, tmp_path: Path) -> None:
     program, gone = tmp_path / "p.py", tmp_path / "gone"
     program.write_text(PROGRAM)
     gone.mkdir()
-    start = f"import os, runpy, sys; os.rmdir(os.getcwd()); sys.argv = ['p.py', sys.argv[1]]; runpy.run_path({str(program)!r}, run_name='__main__')"
+    start = f"import mobula, os, runpy, sys; os.rmdir(os.getcwd()); sys.argv = ['p.py', sys.argv[1]]; runpy.run_path({str(program)!r}, run_name='__main__')"
     done = subprocess.run([sys.executable, "-c", start, node.address], cwd=gone, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0 and done.stdout.startswith("(2, "), done.stderr  # its workers are where the node is
 
