@@ -273,15 +273,17 @@ def test_streams(node: Any, tmp_path: Any) -> None:
     @mobula.remote(num_returns="streaming", backpressure=2)
     def ahead() -> Iterator[int]:
         for i in range(10):
-            with open(path, "w") as f:
+            with open(path + ".new", "w") as f:
                 f.write(str(i))
+            os.replace(path + ".new", path)  # a reader finds a whole number
             yield i
 
     path = str(tmp_path / "made")
     g = ahead.remote()
     assert mobula.get(next(g)) == 0
     until(lambda: mobula.available_resources()["CPU"] == 2)  # it waits
-    assert int(open(path).read()) <= 4
+    with open(path) as f:
+        assert int(f.read()) <= 4
     assert [mobula.get(r) for r in g] == list(range(1, 10))
 
 

@@ -406,7 +406,7 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
         return int(a.nbytes)
 
     def rise() -> int:
-        """By how much a task's memory has grown. This process, which is counted too, may let go of memory meanwhile."""
+        """By how much a task's memory has grown. This process and the node, which are counted too, may let go of some meanwhile: 50 MiB at most."""
         sizes = [n for _, n in ms.samples["task"]]
         return max(n - min(sizes[:i + 1]) for i, n in enumerate(sizes))
 
@@ -420,8 +420,8 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
         got = mobula.get(ref)
     with ms.sample("task", interval=0.05):
         until(lambda: ms.samples.get("task"))
-        task = takes.remote(100, "task")
-        until(lambda: rise() > 80 << 20)
+        task = takes.remote(250, "task")
+        until(lambda: rise() > 200 << 20)
         notes.note(dir, "task.go")
         mobula.get(task, timeout=PATIENCE)
     with ms.sample("freed", measure="managed", interval=0.05):
@@ -433,7 +433,7 @@ def test_memory_is_sampled(monkeypatch: Any, tmp_path: Any) -> None:
     most = {label: max(n for _, n in s) for label, s in ms.samples.items()}
     assert 32 << 20 <= most["store"] - first["store"] < 40 << 20
     assert first["task"] > most["store"]  # the processes' memory, and what is behind the store
-    assert 80 << 20 < rise() < 130 << 20
+    assert 200 << 20 < rise() < 300 << 20
     assert first["freed"] >= 32 << 20 and ms.samples["freed"][-1][1] == 0
     [other] = ms.samples.keys() - {"store", "task", "freed"}
     assert len(ms.samples[other]) == 2 and most[other] == 0
