@@ -11,15 +11,18 @@ that nothing cuts (docs/decisions/0031).
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # module signal converts arguments to enums, which takes longer than all the rest
+import os
 import signal
 import sys
 import threading
-from itertools import compress
 from types import CodeType, FrameType
 from typing import Any, Callable, Optional, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _Handler = Callable[[int, Optional[FrameType]], Any]
+
+_get_ident = threading.get_ident
+_SIGINT, _INTERRUPTS = int(signal.SIGINT), signal.default_int_handler
 
 # All but those that Python code cannot handle, and real-time signals: to look at a handler takes time in each section.
 _NUMBERS = [int(n) for n in signal.valid_signals() if n < signal.SIGRTMIN
@@ -35,8 +38,13 @@ class DeferredInterrupts:
         self._depth = 0  # handlers that run inside sections
         self._allowed: set[CodeType] = set()
         self._numbers = list(_NUMBERS)
+        self._usual: list[Any] = []  # the handlers of the last section in which the program had none but Python's own of SIGINT
+        self._interrupts = False  # it had that one
+        self._main = threading.main_thread().ident
+        os.register_at_fork(after_in_child=self._forked)
         self._replaced: dict[int, _Handler] = {}  # the program's handlers where _note is
         self._note: _Handler = self._arrived
+        self._own: list[_Handler] = [self._note]
 
     def allowed(self, f: _F) -> _F:
         """Marks a function that a handler may cut off anywhere in its code. It calls run_pending() before it sleeps if one is pending."""
@@ -46,11 +54,19 @@ class DeferredInterrupts:
     def never(self, number: int) -> None:
         """Defers a signal no more: its handler does no harm anywhere."""
         self._numbers = [n for n in self._numbers if n != number]
+        self._usual = []
+
+    def harmless(self, handler: _Handler) -> None:
+        """Leaves a handler of this package alone, which may run anywhere."""
+        self._own.append(handler)
+
+    def _forked(self) -> None:
+        self._main = threading.main_thread().ident
 
     def defer(self) -> bool:
         """Begins a section. True: the caller has to call deliver(). False: there is nothing to do, outside the main thread or inside
         another section."""
-        if threading.get_ident() != threading.main_thread().ident:
+        if _get_ident() != self._main:
             return False
         caller = sys._getframe(1)
         if self._section is not None and self._lasts(caller):
@@ -58,14 +74,23 @@ class DeferredInterrupts:
         handlers = list(map(_signal.getsignal, self._numbers))
         self._section = caller
         try:
-            for n, h in compress(zip(self._numbers, handlers), handlers):  # the others are None, and small numbers
-                if callable(h) and h is not self._note:
-                    self._replaced[n] = h
-                    _signal.signal(n, self._note)
+            if handlers != self._usual:
+                self._replace(handlers)
+            elif self._interrupts:
+                self._replaced[_SIGINT] = _INTERRUPTS
+                _signal.signal(_SIGINT, self._note)
         except BaseException:  # of a handler that was not replaced yet
             self.deliver()
             raise
         return True
+
+    def _replace(self, handlers: list[Any]) -> None:
+        found = [(n, h) for n, h in zip(self._numbers, handlers) if callable(h) and not any(h is own for own in self._own)]
+        for n, h in found:
+            self._replaced[n] = h
+            _signal.signal(n, self._note)
+        if all(n == _SIGINT and h is _INTERRUPTS for n, h in found):  # a handler of the program may keep much alive
+            self._usual, self._interrupts = handlers, bool(found)
 
     def deliver(self) -> None:
         """Ends the section. Runs the handlers of pending signals."""
@@ -78,7 +103,7 @@ class DeferredInterrupts:
 
     def run_pending(self) -> None:
         """Runs the handlers of pending signals, in the main thread only. The section goes on, if they raise nothing."""
-        if threading.get_ident() == threading.main_thread().ident:
+        if _get_ident() == self._main:
             self._run_all()
 
     def _run_all(self) -> None:

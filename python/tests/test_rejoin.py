@@ -57,7 +57,7 @@ def test_a_connection_that_breaks_is_made_again(mini: MiniNode) -> None:
 
 def pipe(written: list[bytes]) -> Any:
     """A connection whose frames go into written."""
-    conn: Any = SimpleNamespace(frame=None)
+    conn: Any = SimpleNamespace(frame=None, sent=[], first=lambda data: iter(()))  # the socket takes nothing at once
 
     def push() -> None:
         if conn.frame is not None:

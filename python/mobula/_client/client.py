@@ -33,6 +33,7 @@ from .reader import Reader
 from .rejoin import Reached, ahead, look
 from .requests import Requests, Turn
 from .spans import Spans
+from .spin import Spin
 from .streams import Streams
 from .waiter import Waiter
 from .watching import Watches
@@ -42,6 +43,7 @@ log = logging.getLogger("mobula")
 FLUSH_EVERY = 0.001
 REQUEST_TIMEOUT = 30.0
 _SOON = 0.001  # seconds that a task may wait before its CPU is given back
+_FEW = 16  # dropped references that a get leaves for the next one
 _CLOSED = "the client was closed"
 _COLLECT_EVERY = 1.0  # least seconds between two collections, whose cost grows with the heap
 
@@ -117,9 +119,10 @@ class Client:
         conn = self.conn
         return bool(self.out or self.dropped or self.unpins or self.objects.gone or (conn is not None and conn.frame is not None))
 
-    def flush(self, deferred: bool = False) -> None:
+    def flush(self, deferred: bool = False, few: int = 0) -> None:
         """Sends all queued messages. Code that runs in the midst of a change leaves that to the keeper: another thread may write, and wait for
-        the lock. deferred: the caller defers signal handlers."""
+        the lock. deferred: the caller defers signal handlers. few: up to so many references that were dropped can wait, since one message says
+        the same of many; the keeper sends it within a tick."""
         if not self.unsent():
             return
         if self.lock._is_owned():  # type: ignore[attr-defined]  # as threading.Condition asks it
@@ -127,7 +130,7 @@ class Client:
             return
         mine = not deferred and interrupts.defer()
         try:
-            if self.dropped or self.unpins or self.objects.gone:
+            if len(self.dropped) > few or self.unpins or self.objects.gone:
                 self.objects.release()
             conn = self.conn
             if conn is not None and (self.out or conn.frame is not None):
@@ -193,14 +196,14 @@ class Client:
 
     # ---- waiting
 
-    def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext] = None) -> bool:
+    def wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext] = None, work: Optional[Spin] = None) -> bool:
         """Waits on behalf of a task until w has its answers; the task's CPU is given back meanwhile. False if the time runs out. until is
-        by time.monotonic."""
+        by time.monotonic. work: see Reader.wait."""
         if tc is None or not tc.waits:
             mine = interrupts.defer()
             try:
-                self.flush(True)
-                return w.left <= 0 or self.reader.wait(w, until, tc, deferred=True)
+                self.flush(True, _FEW if w.fetch else 0)
+                return w.left <= 0 or self.reader.wait(w, until, tc, work, deferred=True)
             finally:
                 if mine:
                     interrupts.deliver()

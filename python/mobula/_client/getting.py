@@ -84,11 +84,12 @@ class Getter:
             res = h.res
             if res is not None and res.kind != m.STORED:
                 return res, None
-            with self._lock:
-                pin = self._pins.get(h.id)
-                reading = self._objects.share(pin) if pin is not None else None
-                if reading is not None and reading.pin is not None and h.res is not None:
-                    return h.res, reading
+            if res is not None:
+                with self._lock:
+                    pin = self._pins.get(h.id)
+                    reading = self._objects.share(pin) if pin is not None else None
+                    if reading is not None and reading.pin is not None and h.res is not None:
+                        return h.res, reading
             held = self._resolve([h], 1, until, tc, True, True).pins
             res = h.answer(bool(held))
             if res is not None and (res.kind != m.STORED or held):
@@ -194,6 +195,11 @@ class Getter:
 
     def _unlink(self, w: Waiter, linked: list[Handle]) -> None:
         """Ends the wait of w, and withdraws the requests that no other thread waits for."""
+        for h in linked:
+            if h.waiters:
+                break
+        else:
+            return  # all have their answers
         c, out, dropped = self._client, self._client.out, self._dropped
         with self._lock:
             for h in linked:

@@ -32,24 +32,33 @@ class Outbox:
 
     def write(self, conn: Conn) -> None:
         """Writes all queued messages. The caller holds the connection's writing lock. Messages leave the queue in the step in which they become
-        the connection's frame."""
+        the connection's frame, and as much of it as the socket takes is sent in the same step."""
         queue, kept = self.queue, self._kept
         while True:
             if conn.frame is not None:
                 conn.push()
-            frames, chunks = self._frames, list(queue)
-            if not chunks:
+            if not queue:
                 break
+            frames, chunks, sent = self._frames, list(queue), conn.sent
             data, replayed = framed(chunks), [c for c in chunks if c[0] in _REPLAYED] if self._keep else ()
             size, again = sum(map(len, replayed)), iter(replayed)
             taken: list[bytes] = []
-            take = starmap(queue.popleft, repeat((), len(chunks)))
-            if self._frames == frames and conn.frame is None:  # whole: code that ran meanwhile has written nothing
-                self._frames = frames + 1
-                conn.frame = data
-                taken += take
-                kept += again
-                self._kept_bytes += size
+            fresh: list[int] = []
+            take, send = starmap(queue.popleft, repeat((), len(chunks))), conn.first(data)
+            try:  # around no call, as in push
+                if self._frames == frames and conn.frame is None and conn.sent is sent:  # whole: code that ran meanwhile has written nothing
+                    self._frames = frames + 1
+                    conn.frame = data
+                    taken += take
+                    kept += again
+                    self._kept_bytes += size
+                    sent += send
+            except OSError:
+                pass  # push meets it again
+            done = sum(sent) == len(data)
+            if done and conn.frame is data:  # whole
+                conn.frame = None
+                conn.sent = fresh
             if len(kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
                 self._forget()
         self.written = time.monotonic()

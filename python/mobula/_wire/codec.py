@@ -45,11 +45,14 @@ def zigzag(n: int) -> int:
 def read_varint(b: bytes, i: int) -> tuple[int, int]:
     """Reads a varint at i. Returns it and the index behind it."""
     n = b[i]
-    i += 1
     if n < 128:
-        return n, i
-    n &= 127
-    shift = 7
+        return n, i + 1
+    c = b[i + 1]
+    if c < 128:
+        return n & 127 | c << 7, i + 2
+    n = n & 127 | (c & 127) << 7
+    shift = 14
+    i += 2
     while True:
         c = b[i]
         i += 1
@@ -207,8 +210,12 @@ def frames(chunks: Iterable[bytes]) -> list[bytes]:
 def read_two(b: bytes, i: int) -> tuple[int, int, int]:
     """Reads two varints at i, mostly of one byte each: a field's tag, and its length or number. Returns them and the index behind them."""
     tag, n = b[i], b[i + 1]
-    if tag < 128 and n < 128:
-        return tag, n, i + 2
+    if tag < 128:
+        if n < 128:
+            return tag, n, i + 2
+        c = b[i + 2]
+        if c < 128:
+            return tag, n & 127 | c << 7, i + 3
     tag, i = read_varint(b, i)
     n, i = read_varint(b, i)
     return tag, n, i

@@ -18,8 +18,7 @@ import struct
 import threading
 import time
 import weakref
-from collections import deque
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from .._interrupts import interrupts
 from .._version import RELEASE
@@ -31,6 +30,7 @@ from .messages import KIND_OF, MIN_VERSION, VERSION, Bye, Hello, Welcome
 HANDSHAKE_TIMEOUT = 5.0
 WRITE_TIMEOUT = 60
 _READ = 256 << 10
+_HEADER = codec.HEADER_SIZE
 _FDS = socket.CMSG_SPACE(16 * 4)
 _TRIES = 100  # how often the handling of one message may be cut off
 
@@ -53,22 +53,23 @@ class Conn:
         self.writing = threading.RLock()
         self.failed: Optional[MobulaError] = None
         self.frame: Optional[bytes] = None  # what is being written
-        self._sent: list[int] = []  # bytes of it that were sent, by step
+        self.sent: list[int] = []  # bytes of it that were sent, by step; empty while there is none
         self._turn = 0  # counts the steps of writing
         self.receiving = False  # the thread that reads is in the step that takes bytes from the socket
         self._buf = bytearray(_READ)
         self._view = memoryview(self._buf)
         self._into = ([self._buf],)
         self._reads = 0  # counts the steps of reading
-        self._got: list[Any] = []  # what recvmsg_into returned, until its messages are in _inbox
-        self._rest = b""  # the beginning of a frame whose end was not read yet
-        self._large: Optional[bytearray] = None  # a frame that is larger than the buffer
+        self._got: list[Any] = []  # what recvmsg_into returned, until its bytes are in _data
+        self._data = b""  # bytes that were read; their messages before _at have been begun
+        self._at = 0
+        self._end = 0  # where the frame at _at ends; _at itself: a frame begins there
+        self._more = False  # there may be a whole message at _at
+        self._large: Optional[bytearray] = None  # a frame that is larger than the buffer, while its end was not read yet
         self._filled: list[int] = []  # bytes of it that were read, by step
         self._fds: list[int] = []  # descriptors that came before their frame
-        self._inbox: deque[Message] = deque()
         self._current: Optional[Message] = None  # the message that is being handled
         self._tries = 0  # how often its handling was begun
-        self._bad: Optional[ProtocolError] = None  # what comes behind the messages in _inbox
         self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.RLock()  # held to write to wake or to close it, by finalisers too
         self._poll = select.poll()
@@ -141,6 +142,10 @@ class Conn:
                 break
         self.push()
 
+    def first(self, data: bytes) -> Iterator[int]:
+        """Sends what the socket takes of a new frame, once it is iterated over."""
+        return map(self.sock.send, (data,), _SEND_NOW)
+
     def push(self) -> None:
         """Writes what is left of the frame. The caller holds the lock writing. The frame may have been begun by a call that was cut off."""
         if self.failed is not None:
@@ -148,7 +153,7 @@ class Conn:
         while (frame := self.frame) is not None:
             turn = self._turn + 1
             self._turn = turn
-            sent = self._sent
+            sent = self.sent
             left = memoryview(frame)[sum(sent):] if sent else frame
             step = map(self.sock.send, (left,), _SEND_NOW)
             fresh: list[int] = []
@@ -168,7 +173,7 @@ class Conn:
             done = sum(sent) == len(frame)
             if done and self._turn == turn:  # whole
                 self.frame = None
-                self._sent = fresh
+                self.sent = fresh
 
     @interrupts.allowed
     def _wait_for_room(self) -> None:
@@ -200,7 +205,7 @@ class Conn:
         """Called when a write fails: the error of a Bye that the node sent before it closed its end, if that is still unread. It only peeks,
         since another thread may be about to read."""
         try:
-            data = self._rest + self.sock.recv(_READ, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            data = self._data[max(self._at, self._end):] + self.sock.recv(_READ, socket.MSG_PEEK | socket.MSG_DONTWAIT)
             i = 0
             while len(data) - i >= codec.HEADER_SIZE:
                 _, size = codec.header(data, i)
@@ -229,12 +234,12 @@ class Conn:
         if self.failed is not None:
             raise self.failed.again()
         cut = self._current is not None and not nested
-        if not (cut or self._inbox or self._got or (self._large is not None and sum(self._filled) == len(self._large))):
+        if not (cut or self._more or self._got or (self._large is not None and sum(self._filled) == len(self._large))):
             if not (spin and not nested and self._spin(spin)) and not self._sleep(timeout, wakeable, nested):
                 return False
             self._receive()
         if self._got or self._large is not None:
-            self._split()
+            self._take_in()
         self._hand_out(handle, nested)
         return True
 
@@ -288,80 +293,105 @@ class Conn:
         if large is not None and not filled[-1]:
             self._gone("read", EOFError(f"end of stream after {sum(filled)} of {len(large)} bytes"))
 
-    def _split(self) -> None:
-        """Moves the messages of the frames that were read to _inbox."""
+    def _take_in(self) -> None:
+        """Adds the bytes that were read to _data."""
         got, large, fds = self._got, self._large, self._fds
         if large is not None:
             if sum(self._filled) < len(large):
                 return
-            data = bytes(large)
-        elif not got:
-            return
-        else:
+            data, end = bytes(large), 0
+        elif got:
             n, anc, _, _ = got[0]
             if n == 0:
                 self._gone("read", EOFError("end of stream"))
-            data = self._rest + self._view[:n] if self._rest else bytes(self._view[:n])
+            data, at, end = self._data, self._at, self._end - self._at
+            data = data[at:] + self._view[:n] if at < len(data) else bytes(self._view[:n])
             if anc:
                 fds = [*fds, *_descriptors(anc)]
-        i, end, used = 0, len(data), 0
-        found: list[Message] = []
-        head: Optional[bytearray] = None
-        bad: Optional[ProtocolError] = None
-        try:
-            while end - i >= codec.HEADER_SIZE:
-                fl, size = codec.header(data, i)
-                if end - i - codec.HEADER_SIZE < size:
-                    if size > _READ:
-                        head = bytearray(size + codec.HEADER_SIZE)
-                        head[: end - i] = data[i:]
-                    break
-                i += codec.HEADER_SIZE
-                fd = None
-                if fl & codec.FLAG_FILE:
-                    if used == len(fds):
-                        raise ProtocolError("a frame announces a descriptor that did not come")
-                    fd = fds[used]
-                    used += 1
-                for kind, j, k in codec.split(data, i, i + size):
-                    found.append((kind, data, j, k, fd))
-                    fd = None
-                i += size
-        except (IndexError, struct.error) as x:
-            bad = ProtocolError(f"a malformed message: {x!r}")
-        except ProtocolError as x:
-            bad = x
-        rest = b"" if head is not None else data[i:]
-        filled, later, more, inbox = [end - i], fds[used:], iter(found), self._inbox
+        else:
+            return
         fresh: list[Any] = []
         if self._got is got and self._large is large:  # whole
             self._got = fresh
-            self._rest = rest
-            self._large = head
-            self._filled = filled
-            self._fds = later
-            self._bad = bad
-            inbox += more
+            self._large = None
+            self._data = data
+            self._at = 0
+            self._end = end
+            self._more = True
+            self._fds = fds
 
-    def _hand_out(self, handle: Handler, nested: bool) -> None:
-        """Has the messages in _inbox handled, before them one whose handling was cut off."""
-        inbox, outer = self._inbox, self._current if nested else None
+    def _next(self) -> bool:
+        """Makes the next message the current one. False if none is whole. It raises if what comes is malformed."""
         while True:
-            cut = self._current
-            if cut is not None and cut is not outer:
-                message = cut
-                self._tries += 1
-                if self._tries > _TRIES:
-                    self.fail(DisconnectedError("an exception cut off the handling of a message"))
-                    raise DisconnectedError("an exception cut off the handling of a message")
-            elif inbox:
-                message = inbox[0]
-                del inbox[0]  # whole, with the next statements
+            data, at, end, fd, fds = self._data, self._at, self._end, None, self._fds
+            i, there = at, len(data)
+            if at == end:  # a frame begins
+                i += _HEADER
+                if i > there:
+                    return self._wait_for_rest(data, at, 0)
+                flags, size = codec.header(data, at)
+                end = i + size
+                if end > there:
+                    return self._wait_for_rest(data, at, size)
+                if flags & codec.FLAG_FILE:
+                    if not fds:
+                        raise ProtocolError("a frame announces a descriptor that did not come")
+                    fd, fds = fds[0], fds[1:]
+            if i == end:  # an empty frame
+                if self._data is data and self._at == at:  # whole
+                    self._at = self._end = i
+                continue
+            tag, n, i = codec.read_two(data, i)
+            j = i + n
+            if tag & 7 != 2 or j > end:
+                raise ProtocolError(f"a frame's message is cut off at byte {i}")
+            message, last = (tag >> 3, data, i, j, fd), j == there
+            if self._data is data and self._at == at:  # whole
                 self._current = message
                 self._tries = 0
-            else:
-                break
+                self._at = j
+                self._end = end
+                self._fds = fds
+                if last:
+                    self._data = b""
+                    self._at = self._end = 0
+                    self._more = False
+                return True
+
+    def _wait_for_rest(self, data: bytes, at: int, size: int) -> bool:
+        """Notes that no whole message is at _at. size: of the frame that begins there, if its header is whole. It returns False."""
+        head = None
+        filled = [len(data) - at]
+        if size > _READ:
+            head = bytearray(size + _HEADER)
+            head[: len(data) - at] = data[at:]
+        taken = head is not None or at == len(data)
+        if self._data is data and self._at == at:  # whole
+            self._more = False
+            if taken:
+                self._data = b""
+                self._at = self._end = 0
+            if head is not None:
+                self._large = head
+                self._filled = filled
+        return False
+
+    def _hand_out(self, handle: Handler, nested: bool) -> None:
+        """Has the messages that were read handled, before them one whose handling was cut off."""
+        outer = self._current if nested else None
+        while True:
             try:
+                message = self._current
+                if message is None or message is outer:
+                    if not self._more or not self._next():
+                        return
+                    message = self._current
+                    assert message is not None
+                else:
+                    self._tries += 1
+                    if self._tries > _TRIES:
+                        self.fail(DisconnectedError("an exception cut off the handling of a message"))
+                        raise DisconnectedError("an exception cut off the handling of a message")
                 handle(*message)
             except (IndexError, struct.error) as x:
                 self.fail(ProtocolError(f"a malformed message: {x!r}"))
@@ -373,10 +403,6 @@ class Conn:
                 self._current = outer
             if message[4] is not None:
                 os.close(message[4])
-        bad = self._bad
-        if bad is not None:
-            self.fail(bad.again())
-            raise bad.again()
 
 
 def _descriptors(anc: list[tuple[int, int, bytes]]) -> list[int]:

@@ -6,7 +6,7 @@ Encoders return a whole message, with its kind before it. Decoders read from byt
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 from .codec import decode, read_two, read_varint, varint
 from .messages import Error, Extent, Result, TaskOptions, TraceContext, Value
@@ -157,6 +157,7 @@ class Answer(NamedTuple):
 
 
 _NONE = Answer()
+_make: Any = tuple.__new__  # makes a named tuple without its Python code
 
 
 def _value(b: bytes, i: int, end: int) -> tuple[bytes, bytes, tuple[bytes, ...]]:
@@ -207,7 +208,8 @@ def _answer(b: bytes, i: int, end: int) -> Answer:
             r: Result = decode(Result, b, i - 1, end)  # a field of a later version
             v = r.value or Value(meta, data, list(refs))
             return Answer(r.kind or kind, v.meta, v.data, tuple(v.refs), r.size or size, r.err or err)
-    return Answer(kind, meta, data, refs, size, err)
+    answer: Answer = _make(Answer, (kind, meta, data, refs, size, err))
+    return answer
 
 
 def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[Extent]]:
@@ -279,11 +281,10 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
     """Decodes an Exec."""
     lease = 0
     out: list[Work] = []
-    head = _Head()
     while i < end:
         tag, n, i = read_two(b, i)
         if tag == 0x12:
-            out.append(_task(b, i, i + n, lease, received, head))
+            out.append(_task(b, i, i + n, lease, received))
             i += n
         elif tag == 0x08:
             lease = n
@@ -292,19 +293,12 @@ def exec_tasks(b: bytes, i: int, end: int, received: int) -> list[Work]:
     return out
 
 
-class _Head:
-    """The part of a spec from behind its id to its options. It is the same for all calls of one handle, so it is decoded once."""
-
-    __slots__ = ("encoded", "parent", "kind", "options")
-
-    def __init__(self) -> None:
-        self.encoded = b""
-        self.parent = b""
-        self.kind = 0
-        self.options: Optional[TaskOptions] = None
+# The last spec's part from behind its id to its options: encoded, and its parent, kind and options. It is the same for all calls of one handle.
+_head: tuple[bytes, bytes, int, Optional[TaskOptions]] = (b"", b"", 0, None)
 
 
-def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) -> Work:
+def _task(b: bytes, i: int, end: int, lease: int, received: int) -> Work:
+    global _head
     attempt = 0
     task = parent = actor = trace = b""
     kind = seq = deadline = 0
@@ -323,9 +317,11 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) ->
         j = i + n
         if tag == 0x0A:
             start = i + 22
-            if head.encoded and b.startswith(head.encoded, start) and b.startswith(_TASK_ID, i):
-                task, parent, kind, options = b[i + 2:start], head.parent, head.kind, head.options
-                i = min(start + len(head.encoded), j)
+            head = _head
+            if head[0] and b.startswith(head[0], start) and b.startswith(_TASK_ID, i):
+                task = b[i + 2:start]
+                encoded, parent, kind, options = head
+                i = min(start + len(encoded), j)
             while i < j:
                 t = b[i]
                 i += 1
@@ -344,7 +340,7 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) ->
                     elif t == 0x22:
                         options = options_of(b[i:i + n])
                         if task and not (args or actor or trace or seq or deadline) and b.startswith(_TASK_ID, start - 22):
-                            head.encoded, head.parent, head.kind, head.options = b[start:i + n], parent, kind, options
+                            _head = b[start:i + n], parent, kind, options
                     elif t == 0x32:
                         actor = b[i:i + n]
                     elif t == 0x4A:
@@ -366,7 +362,8 @@ def _task(b: bytes, i: int, end: int, lease: int, received: int, head: _Head) ->
         elif tag == 0x1A:
             _resolved_arg(b, i, j, args)
         i = j
-    return Work(task, attempt, lease, parent, kind, options or TaskOptions(), args, actor, seq, deadline, trace, received)
+    work: Work = _make(Work, (task, attempt, lease, parent, kind, options or TaskOptions(), args, actor, seq, deadline, trace, received))
+    return work
 
 
 def _arg(b: bytes, i: int, end: int) -> Argument:
@@ -386,7 +383,8 @@ def _arg(b: bytes, i: int, end: int) -> Argument:
         i = j
     if ref:
         return Argument(_NONE, None, ref)
-    return Argument(Answer(1, meta, data, refs, len(data)))
+    argument: Argument = _make(Argument, (_make(Answer, (1, meta, data, refs, len(data), None)), None, b""))
+    return argument
 
 
 def _resolved_arg(b: bytes, i: int, end: int, args: list[Argument]) -> None:

@@ -67,12 +67,14 @@ class Executor:
                 if self.drain and self.pending == 0:
                     client.flush()
                     return
-                client.flush()
                 if row > 1:  # tasks come in batches: no caller waits for one answer before it sends the next
                     lull.missed()
                 row = 0
-                self._memory.idle(client.now())
-                client.reader.wait(idle, None, None, lull)
+                now = client.now()
+                if self._memory.due(now):
+                    client.flush()
+                    self._memory.idle(now)
+                client.wait(idle, None, None, lull)
                 continue
             row += 1
             if queue and client.reader.quiet:

@@ -22,9 +22,13 @@ class MemoryGrowth:
         self._least = 0  # the fewest bytes seen since the last trim
         self._looked = 0  # time of the last look while idle, in nanoseconds
 
+    def due(self, now: int) -> bool:
+        """Whether the last look was long ago."""
+        return now >= self._looked + _EVERY
+
     def idle(self, now: int) -> None:
         """Called while the worker is idle: returns free memory to the system if the worker has grown."""
-        if now < self._looked + _EVERY:
+        if not self.due(now):
             return
         self._looked = now
         own = _own()

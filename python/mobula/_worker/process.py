@@ -13,6 +13,7 @@ from typing import Any, Mapping, Optional
 
 from .. import _ids, _logging, _runtime, _trace
 from .._client import Client
+from .._interrupts import interrupts
 from .._wire import messages as m
 from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
 from .executor import Executor
@@ -71,6 +72,7 @@ def serve() -> int:
         if hasattr(out, "reconfigure"):
             out.reconfigure(line_buffering=True)
     executor.interrupts.install()
+    interrupts.harmless(_interrupted)
     signal.signal(signal.SIGINT, _interrupted)
     os.register_at_fork(after_in_child=_forked)
     executor.client.start()
