@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -12,7 +13,7 @@ import (
 )
 
 // FuzzDecode: whatever the bytes, a decoder gives a value or ErrNotDecodable, and what it gave
-// can be encoded again.
+// can be encoded again, and decodes to what encodes to the same.
 func FuzzDecode(f *testing.F) {
 	r := refRegistry()
 	seed := func(v wire.Value) { f.Add(v.Meta, v.Data) }
@@ -27,6 +28,9 @@ func FuzzDecode(f *testing.F) {
 	seed(encode(f, r, structpb.NewStringValue("v")))
 	seed(encode(f, r, time.Unix(1, 2).UTC()))
 	f.Add(Header{Codec: CBOR, Name: "time.Time"}.Append(nil), []byte("\xc1;00000000")) // a time of the year -110033701419
+	for _, in := range readCorpus(f) {
+		f.Add([]byte(in.meta), []byte(in.data))
+	}
 	f.Fuzz(func(t *testing.T, meta, data []byte) {
 		v := wire.Value{Meta: meta, Data: data}
 		fuzzOne[float64](t, r, v)
@@ -58,8 +62,16 @@ func fuzzOne[T any](t *testing.T, r *Registry, v wire.Value) {
 		}
 		t.Fatalf("%T: decoded, but not encodable again: %v", got, err)
 	}
-	if _, err := Of[T](r).Decode(e.data(t), false, &binds{}); err != nil {
+	again, err := Of[T](r).Decode(e.data(t), false, &binds{})
+	if err != nil {
 		t.Fatalf("%T: the second decode fails: %v", got, err)
+	}
+	e2, err := Of[T](r).Encode(&again, nil, inlineMax)
+	if err != nil {
+		t.Fatalf("%T: the second encoding fails: %v", got, err)
+	}
+	if one, two := e.data(t), e2.data(t); !bytes.Equal(one.Meta, two.Meta) || !bytes.Equal(one.Data, two.Data) {
+		t.Fatalf("%T: %q %q decodes to what encodes to %q %q", got, one.Meta, one.Data, two.Meta, two.Data)
 	}
 }
 

@@ -31,6 +31,7 @@ var parts = []part{
 	{"race-ends", "the same: the whole, with processes", []string{"make python", race + "-p 1 ./e2e/api ./e2e/disk ./e2e/languages"}},
 	{"race-faults", "the same: under kills and restarts", []string{race + "-p 1 ./e2e/cluster ./e2e/faults ./e2e/restarts"}},
 	{"fuzz", "every fuzz target, for an equal share of 17 minutes", []string{"go run ./internal/tools/fuzzall -within 17m"}},
+	{"fuzz-codec", "the codec of values alone, for 18 minutes", []string{"go run ./internal/tools/fuzzall -within 18m ./internal/codec"}},
 	{"seeds", "property tests and simulations with three new seeds", []string{"make python", seeded(1), seeded(2), seeded(3)}},
 	{"quarantine", "the tests in quarantine, 20 times", []string{"make python", gate + "-quarantine 20"}},
 	{"newest-python", "the tests of the SDK on the newest Python", []string{"make pytest-newest"}},

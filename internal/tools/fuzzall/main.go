@@ -17,7 +17,7 @@ func main() {
 	each := flag.Duration("time", 30*time.Second, "how long each target runs")
 	within := flag.Duration("within", 0, "how long all of them may take, builds too: what is left is shared out each time one begins (0: as long as -time makes it)")
 	flag.Parse()
-	if err := run(*each, *within); err != nil {
+	if err := run(flag.Args(), *each, *within); err != nil {
 		fmt.Fprintln(os.Stderr, "fuzzall:", err)
 		os.Exit(1)
 	}
@@ -26,9 +26,9 @@ func main() {
 // target is one fuzz target.
 type target struct{ pkg, name string }
 
-func run(each, within time.Duration) error {
+func run(pkgs []string, each, within time.Duration) error {
 	end := time.Now().Add(within)
-	all, err := find()
+	all, err := find(pkgs)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,12 @@ func endedLate(out string) bool {
 	return strings.Contains(out, "\n    context deadline exceeded\nFAIL\n") && !strings.Contains(out, "Failing input written") && !strings.Contains(out, "panic")
 }
 
-// find lists the module's fuzz targets.
-func find() ([]target, error) {
-	pkgs, err := output("go", "list", "./...")
+// find lists the fuzz targets of packages; of the whole module if none are named.
+func find(named []string) ([]target, error) {
+	if len(named) == 0 {
+		named = []string{"./..."}
+	}
+	pkgs, err := output("go", append([]string{"list"}, named...)...)
 	if err != nil {
 		return nil, err
 	}
