@@ -294,7 +294,7 @@ func (e *Executor) Close(ctx context.Context) error {
 		if !e.lost.Load() {
 			var hooks sync.WaitGroup
 			for _, a := range actors {
-				if a.made.Load() {
+				if a.made.Load() && !a.killed.Load() {
 					hooks.Go(func() { _, _ = e.closeInstance(a) }) // which logs its error
 				}
 			}

@@ -18,6 +18,7 @@ func (a *actor) breaks(err *errs.Error) (broke, first bool) {
 		return false, false
 	}
 	why := errs.New(errs.CodeActorUnavailable, "the instance of actor %v (%s) has ended: %v", a.id, a.name, err)
+	a.killed.Store(true)                              // before the call is over: who waits for that may be about to call the close hook
 	why.Cause = []*errs.Error{{Code: errs.CodePanic}} // by which the owner of a call knows why; the rest it hears from the actor's
 	return true, a.broken.CompareAndSwap(nil, why)
 }
@@ -25,7 +26,6 @@ func (a *actor) breaks(err *errs.Error) (broke, first bool) {
 // giveUp ends the instance of an actor that has panicked with err, and reports that. The references in err keep their objects until it is
 // reported, if keep is kept.
 func (e *Executor) giveUp(a *actor, err *errs.Error, keep any) {
-	a.killed.Store(true)
 	a.end()
 	e.log.Error("a panic has ended the instance of an actor", "actor", a.id, "type", a.name, "err", err, "stack", err.Stack)
 	why := a.broken.Load()

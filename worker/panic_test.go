@@ -301,6 +301,37 @@ func TestAPanicWhileItStopsKeepsTheCloseHookBack(t *testing.T) {
 	}
 }
 
+// From the panic on, before its call is over: who waits for the calls to end, to close the actor, does not call the hook.
+func TestNobodyClosesAnInstanceThatAPanicEnds(t *testing.T) {
+	for _, how := range []string{"stop", "close"} {
+		p := newPeer(t, Config{})
+		opts, c := p.hooked(wire.PanicRestarts)
+		id := p.create(3, opts)
+		p.e.mu.Lock()
+		a := p.e.actors[id]
+		p.e.mu.Unlock()
+		err := errs.New(errs.CodePanic, "boom")
+		if broke, first := a.breaks(err); !broke || !first {
+			t.Fatal("the panic does not end the instance")
+		}
+		if how == "stop" {
+			p.e.closeActor(a, true)
+			p.e.giveUp(a, err, nil)
+			if m := p.stopped(); m.Lease != 3 || !is(m.Err, errs.ErrPanic) {
+				t.Errorf("the node is told %+v", m)
+			}
+		}
+		if err := p.e.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		select {
+		case <-c.stopped:
+			t.Errorf("%s: the close hook was called", how)
+		default:
+		}
+	}
+}
+
 // A call that was given up by force and then panics has changed the instance by half all the same.
 func TestAnAbandonedCallThatPanicsEndsTheInstance(t *testing.T) {
 	p := newPeer(t, Config{})
