@@ -70,7 +70,7 @@ func fuzzOne[T any](t *testing.T, r *Registry, v wire.Value) {
 	if err != nil {
 		t.Fatalf("%T: the second encoding fails: %v", got, err)
 	}
-	if one, two := e.data(t), e2.data(t); !bytes.Equal(one.Meta, two.Meta) || !bytes.Equal(one.Data, two.Data) {
+	if one, two := e.data(t), e2.data(t); !bytes.Equal(one.Data, two.Data) { // a big.Int of an any becomes an int64 if it is one
 		t.Fatalf("%T: %q %q decodes to what encodes to %q %q", got, one.Meta, one.Data, two.Meta, two.Data)
 	}
 }
