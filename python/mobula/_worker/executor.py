@@ -56,7 +56,7 @@ class Executor:
         queue, client, idle = self.lane.queue, self.client, self.idle
         lull, row = Spin(), 0
         while True:
-            call = self._next()
+            call = self._next() if queue else None
             if call is None:
                 idle.left = 1
                 if queue:
