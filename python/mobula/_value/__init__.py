@@ -17,11 +17,11 @@ exists.
 
 from .arrays import array_meta
 from .cbor import TAG_ACTOR, TAG_REF, set_binder
-from .dispatch import decode, decode_own, encode, encode_plain
+from .dispatch import decode, decode_own, encode, encode_plain, has_views
 from .failures import failure, refs_of, task_failure, undescribed
 from .meta import ARRAY, META_BYTES, META_KWARGS, META_NIL, Encoded, header
-from .pickled import by_name, by_value, found, local, pickler_for_functions
+from .pickled import by_name, by_value, found, load_own, local, pickler_for_functions
 
 __all__ = ["ARRAY", "META_BYTES", "META_KWARGS", "META_NIL", "TAG_ACTOR", "TAG_REF", "Encoded", "array_meta", "by_name", "by_value", "decode",
-           "decode_own", "encode", "encode_plain", "failure", "found", "header", "local", "pickler_for_functions", "refs_of", "set_binder",
-           "task_failure", "undescribed"]
+           "decode_own", "encode", "encode_plain", "failure", "found", "has_views", "header", "load_own", "local", "pickler_for_functions", "refs_of",
+           "set_binder", "task_failure", "undescribed"]

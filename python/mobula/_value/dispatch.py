@@ -84,11 +84,16 @@ def decode(meta: bytes, data: Data) -> Any:
 
 
 def decode_own(meta: bytes, data: Data) -> Any:
-    """Decodes a value from a copy of data, so that its buffers are writable."""
+    """Decodes a value so that its buffers are writable copies of what is in data."""
     f = _DECODERS.get(meta)
     if f is not None:
         return f(data)
-    return _decode(meta, bytearray(data), own=True)
+    return _decode(meta, data, own=True)
+
+
+def has_views(meta: bytes) -> bool:
+    """Whether a value with this Meta is decoded to one with read-only views of its data."""
+    return len(meta) > 3 and meta != META_BYTES and (meta[1] in (ARRAY, ARROW) or (meta[1] == PICKLE and meta[3] > 0))
 
 
 def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
@@ -109,7 +114,7 @@ def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
         raise NotDecodableError("value header ends inside its dimensions") from None
     name = meta[i:].decode("utf-8", "replace")
     if codec == ARRAY:
-        return arrays.read(elem, dims, data, own)
+        return arrays.read(elem, dims, bytearray(data) if own else data, own)
     if codec == TEXT:
         return scalars.read_str(data)
     if codec == CBOR:
@@ -119,5 +124,5 @@ def _decode(meta: bytes, data: Any, own: bool = False) -> Any:
             _DECODERS[meta] = pickle.loads
         return pickled.read(dims, data, own)
     if codec == ARROW:
-        return arrow.read(name, data)
+        return arrow.read(name, bytearray(data) if own else data)
     raise NotDecodableError(f"value is {name or 'of codec ' + str(codec)}, which Python cannot read")

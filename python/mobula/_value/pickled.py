@@ -11,7 +11,8 @@ import io
 import pickle
 import struct
 import threading
-from typing import Any, Optional
+from functools import partial
+from typing import Any, Optional, Sequence
 
 import cloudpickle
 
@@ -191,7 +192,7 @@ def read(dims: list[int], data: Any, own: bool = False) -> Any:
     if len(dims) != 2:
         raise NotDecodableError(f"a pickled value of {len(dims)} dimensions, want 0 or 2")
     length, n = dims
-    view = memoryview(data) if own else memoryview(data).toreadonly()
+    view = memoryview(data).toreadonly()
     at = (length + 7) & ~7
     if at + 16 * n > len(view):
         raise NotDecodableError(f"a pickled value of {len(view)} bytes, its index ends at {at + 16 * n}")
@@ -199,8 +200,33 @@ def read(dims: list[int], data: Any, own: bool = False) -> Any:
     for off, size in _INDEX.iter_unpack(view[at:at + 16 * n]):
         if off + size > len(view):
             raise NotDecodableError(f"a pickled value of {len(view)} bytes, a buffer ends at {off + size}")
-        buffers.append(view[off:off + size])
-    return pickle.loads(view[:length], buffers=buffers)
+        part = view[off:off + size]
+        buffers.append(bytearray(part) if own else part)
+    return load_own(view[:length], buffers) if own else pickle.loads(view[:length], buffers=buffers)
+
+
+class _Owner(pickle.Unpickler):
+    """Makes NumPy arrays writable where their buffer is the caller's own, also those that were read-only when they were pickled, such as what came out of
+    the store."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        f = super().find_class(module, name)
+        return partial(_own_array, f) if name == "_frombuffer" and module.partition(".")[0] == "numpy" else f
+
+
+def _own_array(make: Any, buffer: Any, *args: Any) -> Any:
+    if type(buffer) is bytes:  # it was in the pickle
+        buffer = bytearray(buffer)
+    elif type(buffer) is memoryview and buffer.readonly:  # pickle has made it so
+        whole = memoryview(buffer.obj)
+        if not whole.readonly and whole.nbytes == buffer.nbytes:
+            buffer = whole
+    return make(buffer, *args)
+
+
+def load_own(data: Any, buffers: Sequence[Any]) -> Any:
+    """Unpickles a value that is its caller's own, like those of buffers that are writable."""
+    return _Owner(io.BytesIO(data), buffers=buffers).load()
 
 
 def pickler_for_functions(x: Any) -> bytes:

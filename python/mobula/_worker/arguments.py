@@ -44,6 +44,11 @@ def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[
     return values[:k], dict(zip(names, values[k:]))
 
 
+def shared(work: Work) -> int:
+    """The number of bytes of a task's arguments that are read-only views, or have such views in them."""
+    return sum(max(a.answer.size, len(a.answer.data)) for a in work.args if _value.has_views(a.answer.meta))
+
+
 def _argument(client: Client, a: Argument, holds: Optional[Holds]) -> Any:
     r: Answer = a.answer
     decode = _value.decode_own if holds is None else _value.decode

@@ -10,7 +10,7 @@ from .._client import Client, Hosted, TaskContext
 from .._wire import messages as m
 from .._wire.hot import Work
 from ..exceptions import MobulaError
-from .arguments import arguments
+from .arguments import arguments, shared
 
 
 class TaskInterrupt(KeyboardInterrupt):
@@ -87,6 +87,10 @@ class Call(TaskContext):
 
     def unblock(self) -> None:
         self.executor.blocking.unblock(self)
+
+    def shared(self) -> int:
+        """The number of bytes of its positional arguments that are read-only views."""
+        return shared(self.work)
 
     def taken(self) -> list[Any]:
         """Decodes its positional arguments once more, as private copies."""

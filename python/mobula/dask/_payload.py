@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import pickle
-import re
 import struct
 import types
 from typing import Any, Hashable, Optional, Sequence
@@ -27,7 +26,7 @@ from .. import _functions, _ids, _refs, _runtime, _value
 from .._client import Handle
 from .._graphs import Builder
 from .._refs import ObjectRef, bound
-from .._worker.call import Call
+from .._worker.second_run import after_a_crash, private_inputs, second_run
 from ..exceptions import MobulaError, NotEncodableError
 from . import _record
 
@@ -202,26 +201,22 @@ def load_function(sha: str) -> Any:
 
 def run(payload: bytes, *args: Any) -> Any:
     """Runs one task of a graph. Function files of earlier releases name this function."""
-    values: Sequence[Any] = args
-    nodes, data, indices = load(payload, values)
     settle()
-    try:
-        result = _recorded(nodes, data) if _recorder.on else _call(nodes, data)
-    except ValueError as x:
-        call = _runtime.current.get()
-        if not isinstance(call, Call) or not _READ_ONLY.search(str(x)):
-            raise
-        # The task has tried to write to an input, which is a read-only view of the store. Run it once more with private copies. Decode the
-        # payload again, since the first run may have changed its values.
-        values = call.taken()[1:]
-    else:
-        return _items(result, indices)
-    nodes, data, indices = load(payload, values)
-    return _items(_call(nodes, data), indices)
+    call = after_a_crash()
+    if call is None:
+        try:
+            return _run(payload, args)
+        except BaseException as x:
+            call = second_run(x)
+            if call is None:
+                raise
+    return _run(payload, private_inputs(call)[1:])
 
 
-# The errors of NumPy, pandas and Cython for a write to a read-only array.
-_READ_ONLY = re.compile(r"(array|destination|operand) is read-only$|^Cannot modify read-only array")
+def _run(payload: bytes, values: Sequence[Any]) -> Any:
+    nodes, data, indices = load(payload, values)  # once more for a second run, since the first may have changed what it took
+    result = _recorded(nodes, data) if _recorder.on else _call(nodes, data)
+    return _items(result, indices)
 
 
 def _items(result: Any, indices: Optional[list[Any]]) -> Any:
@@ -286,13 +281,16 @@ def load(payload: bytes, values: Sequence[Any]) -> tuple[Nodes, dict[Hashable, A
     first = len(values) - nbuffers - nrefs
     inner = {payload[at - size * (nrefs - i):at - size * (nrefs - i - 1)]: values[first + nbuffers + i] for i in range(nrefs)}
     with _refs.resolving(inner):
-        nodes, keys, literals, indices = pickle.loads(memoryview(payload)[at:], buffers=values[first:first + nbuffers])
+        data, buffers = memoryview(payload)[at:], values[first:first + nbuffers]
+        # Small arrays are in the payload. The task has its own of those, also of one that was read-only.
+        own = b"_frombuffer" in payload
+        nodes, keys, literals, indices = _value.load_own(data, buffers) if own else pickle.loads(data, buffers=buffers)
     if type(nodes) is tuple:
         nodes = [(Task(key, load_function(f) if type(f) is str else f, *args, **named), link) for key, f, args, named, link in nodes]
-    data = dict(zip(keys, values))
+    inputs = dict(zip(keys, values))
     if literals:
-        data.update(literals)
-    return nodes, data, indices
+        inputs.update(literals)
+    return nodes, inputs, indices
 
 
 def _recorded(nodes: Nodes, data: dict[Hashable, Any]) -> Any:

@@ -9,7 +9,7 @@
 
 n_jobs: how many batches run at once; by default, and with -1, the node's number of CPUs. Further options of the backend are those of
 mobula.Executor: initializer, initargs, and options of a task, such as memory. Array arguments are read-only views of the node's store, without
-a copy. joblib's own memory-mapping (max_nbytes, temp_folder, mmap_mode) is not used.
+a copy; a call that writes to one runs again with private copies. joblib's own memory-mapping (max_nbytes, temp_folder, mmap_mode) is not used.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any, Callable, Optional
 
-from joblib.parallel import AutoBatchingMixin, FallbackToBackend, ParallelBackendBase, SequentialBackend, register_parallel_backend
+from joblib.parallel import AutoBatchingMixin, BatchedCalls, FallbackToBackend, ParallelBackendBase, SequentialBackend, register_parallel_backend
 
 from .._api import cluster_resources
 from .._exception_parts import settable
 from .._executor import Executor
+from .._functions import calls_user_code
+from .._worker.second_run import after_a_crash, private_inputs, second_run
 
 # Arguments that Parallel passes to every backend, and that this one ignores.
 _NOT_OURS = ("context", "max_nbytes", "mmap_mode", "temp_folder", "verbose")
@@ -58,10 +60,10 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
         self.parallel = parallel
         return n_jobs
 
-    def submit(self, func: Callable[[], Any], callback: Optional[Callable[[Any], Any]] = None) -> Future[Any]:
+    def submit(self, func: BatchedCalls, callback: Optional[Callable[[Any], Any]] = None) -> Future[Any]:
         """Submits a batch of calls."""
         assert self._workers is not None
-        future = self._workers.submit(func)
+        future = self._workers.submit(_Batch(func))
         if callback is not None:
             future.add_done_callback(callback)
         return future
@@ -90,6 +92,56 @@ class MobulaBackend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[mis
             self._workers.shutdown(wait=False)
             self._workers = None
         self.reset_batch_stats()
+
+
+# ---- in a worker
+
+
+class _Batch:
+    """A batch of calls. One that may have written to an argument runs a second time, with private copies; those that have succeeded do not."""
+
+    def __init__(self, func: BatchedCalls) -> None:
+        self.func = func
+
+    def __call__(self) -> list[Any]:
+        alone, done = after_a_crash(), list[Any]()
+        batch = self.func if alone is None else private_inputs(alone)[0].func
+        calls = batch.items
+        while True:
+            n = len(done)
+            batch.items = [(_Kept(f, done), args, kwargs) for f, args, kwargs in calls[n:]]
+            try:
+                _run(batch)
+                return done
+            except BaseException as x:
+                call = second_run(x) if alone is None else None
+                if call is None:
+                    raise
+            n = len(done)
+            again = private_inputs(call)[0].func
+            again.items = [(_Kept(f, done), args, kwargs) for f, args, kwargs in again.items[n:n + 1]]
+            _run(again)
+            del again
+
+
+class _Kept:
+    """Keeps the results of a function."""
+
+    def __init__(self, func: Callable[..., Any], done: list[Any]) -> None:
+        self._func = func
+        self._done = done
+
+    @calls_user_code
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self._done.append(self._func(*args, **kwargs))
+
+
+@calls_user_code
+def _run(batch: BatchedCalls) -> None:
+    batch()
+
+
+# ---- in the program
 
 
 def register_mobula() -> None:
