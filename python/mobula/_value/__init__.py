@@ -4,6 +4,7 @@
     arrays     NumPy arrays of numbers: raw, little endian, C-contiguous, as Go's slices, and slices of arrays
     arrow      Arrow record batches and tables: an IPC stream
     pickled    anything else: pickle protocol 5, with its buffers behind it, aligned; for Python only, the Meta names the class
+    views      reducers for pickled: a view is pickled as what it shows
     cbor       lists, dicts, and types with a CBOR tag (dates, decimals, sets), for other languages
     failures   exceptions of tasks
     meta       the Meta, and Encoded
@@ -21,7 +22,8 @@ from .dispatch import decode, decode_own, encode, encode_plain, has_views
 from .failures import failure, refs_of, task_failure, undescribed
 from .meta import ARRAY, META_BYTES, META_KWARGS, META_NIL, Encoded, header
 from .pickled import by_name, by_value, found, load_own, local, pickler_for_functions
+from .views import Pickler, cloud_dumps, refresh
 
-__all__ = ["ARRAY", "META_BYTES", "META_KWARGS", "META_NIL", "TAG_ACTOR", "TAG_REF", "Encoded", "array_meta", "by_name", "by_value", "decode",
-           "decode_own", "encode", "encode_plain", "failure", "found", "has_views", "header", "load_own", "local", "pickler_for_functions", "refs_of",
-           "set_binder", "task_failure", "undescribed"]
+__all__ = ["ARRAY", "META_BYTES", "META_KWARGS", "META_NIL", "TAG_ACTOR", "TAG_REF", "Encoded", "Pickler", "array_meta", "by_name", "by_value",
+           "cloud_dumps", "decode", "decode_own", "encode", "encode_plain", "failure", "found", "has_views", "header", "load_own", "local",
+           "pickler_for_functions", "refresh", "refs_of", "set_binder", "task_failure", "undescribed"]

@@ -9,14 +9,13 @@ import traceback
 from types import TracebackType
 from typing import Any, Callable, Optional
 
-import cloudpickle
-
 from .. import _exception_parts
 from .._said import named, said
 from .._wire.codec import from_wire, to_wire
 from .._wire.messages import Error
 from ..exceptions import MobulaError, PythonError, TaskError, task_error
 from .pickled import class_name, dumps, local
+from .views import CloudPickler
 
 Put = Callable[[bytes], Any]  # puts bytes as an object and returns its reference
 
@@ -97,7 +96,7 @@ class _Bare:
         return _exception_parts.remade, self._parts
 
 
-class _PartsPickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+class _PartsPickler(CloudPickler):
     """Pickles every exception in a value as its parts, except TaskErrors, whose own pickle does so."""
 
     @classmethod

@@ -17,7 +17,8 @@ from typing import Any, Optional, Sequence
 import cloudpickle
 
 from ..exceptions import MobulaError, NotDecodableError, NotEncodableError
-from .meta import MAX_CACHED, NO_PARTS, NO_REFS, PICKLE, Encoded, header
+from . import views
+from .meta import MAX_CACHED, NO_PARTS, NO_REFS, PICKLE, Encoded, flat, header
 
 PAGE_FROM = 1 << 20  # buffers of at least so many bytes begin at a page
 _INDEX = struct.Struct("<QQ")
@@ -54,6 +55,8 @@ def class_name(cls: type[Any]) -> str:
 
 def pickled(x: Any, inline: int) -> Encoded:
     """Pickles a value. The result holds the references in it."""
+    if views.obviously_plain(x):
+        return flat(_pickle_meta(type(x)), pickle.dumps(x, 5), inline)
     before = local.refs
     held: list[Any] = []
     buffers: list[pickle.PickleBuffer] = []
@@ -110,7 +113,7 @@ def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any])
     """
     aside = None if buffers is None else buffers.append
     try:
-        data = pickle.dumps(x, 5, buffer_callback=aside)
+        data = views.dumps(x, aside)
         if by_name(data):
             return data
     except MobulaError:
@@ -121,8 +124,7 @@ def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any])
         buffers.clear()
     refs.clear()
     try:
-        raw: bytes = cloudpickle.dumps(x, 5, buffer_callback=aside)
-        return raw
+        return views.cloud_dumps(x, aside)
     except MobulaError:
         raise
     except Exception as why:
@@ -211,6 +213,8 @@ class _Owner(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         f = super().find_class(module, name)
+        if (module, name) in views.OWN:
+            return partial(f, own=True)
         return partial(_own_array, f) if name == "_frombuffer" and module.partition(".")[0] == "numpy" else f
 
 
@@ -231,10 +235,8 @@ def load_own(data: Any, buffers: Sequence[Any]) -> Any:
 
 def pickler_for_functions(x: Any) -> bytes:
     """Pickles a function or class for workers: by value, unless they can import it."""
-    buf = io.BytesIO()
     try:
-        cloudpickle.CloudPickler(buf, 5).dump(x)
+        return views.cloud_dumps(x)
     except Exception as why:
         path, culprit, why = _culprit(x, getattr(x, "__qualname__", type(x).__name__), why, 0)
         raise NotEncodableError(f"{path}: {name_of(culprit)} cannot be pickled: {why}") from why
-    return buf.getvalue()

@@ -18,7 +18,6 @@ import struct
 import types
 from typing import Any, Hashable, Optional, Sequence
 
-import cloudpickle
 import dask
 from dask.task_spec import GraphNode, Task, TaskRef
 
@@ -114,6 +113,7 @@ class Writer:
 
     def _dump(self, x: Any, buffers: list[int], refs: list[bytes]) -> bytes:
         out = io.BytesIO()
+        _value.refresh()
         try:
             _Pickler(out, self, buffers).dump(x)
             data = out.getvalue()
@@ -126,13 +126,13 @@ class Writer:
         buffers.clear()
         refs.clear()
         try:
-            data = cloudpickle.dumps(x, 5, buffer_callback=lambda b: self.buffer(b, buffers))
+            data = _value.cloud_dumps(x, lambda b: self.buffer(b, buffers))
         except MobulaError:
             raise
         except Exception as why:
             node = x[0][-1][0]
             raise NotEncodableError(f"the task {node.key!r} cannot be pickled: {why}: {node!r}"[:2000]) from why
-        return bytes(data)
+        return data
 
     def buffer(self, b: pickle.PickleBuffer, buffers: list[int]) -> bool:
         """Makes a large buffer an object of the store. True: the buffer is small and stays in the pickle."""
@@ -168,7 +168,7 @@ class Writer:
         return sha
 
 
-class _Pickler(pickle.Pickler):
+class _Pickler(_value.Pickler):
     def __init__(self, out: io.BytesIO, writer: Writer, buffers: list[int]) -> None:
         super().__init__(out, 5, buffer_callback=lambda b: writer.buffer(b, buffers))
         self._writer = writer
