@@ -336,3 +336,22 @@ def test_a_view_costs_what_it_shows_wherever_it_goes(node: None, kind: str) -> N
     check(first)
     check(second[0])
     check(mobula.get(mobula.remote(closure(x)).remote()))
+
+
+def test_a_view_in_a_dask_graph_costs_what_it_shows(node: None) -> None:
+    pytest.importorskip("dask")
+    from dask.task_spec import Task
+
+    from mobula import _runtime
+    from mobula._graphs import Builder
+    from mobula.dask import _payload, _ship
+
+    client = _runtime.client()
+    writer = _payload.Writer(Builder(client, _ship._runner), client)
+    for kind in views_by_name():
+        x = views_by_name()[kind]()
+        for f in (len, lambda _: 0):  # named, and pickled by cloudpickle
+            data, outer = writer.payload([(Task("t", f, [x]), ())], (), {})
+            assert len(data) < 24_000 and not outer, kind
+            [(again, _)], _, _ = _payload.load(data, ())
+            assert again.args[0][0].shape == x.shape if hasattr(x, "shape") else again.args[0][0].equals(x)
