@@ -8,9 +8,10 @@ const (
 	LangPython = "python"
 )
 
-// PythonPrefix begins the name of a Python function: "py:module.function" where the worker imports it, and
-// "py:module.function:<sha256>" where its code is in the job's directory. Every other name is a registered Go
-// function's.
+// PythonPrefix begins the name of a Python function: "py:module.function" where the worker imports it,
+// "py:module.function:<sha256>" where its code is in the job's directory, and "py:module.function:<sha256>+" where
+// its code is the value of the call's last argument. The function's name may have any characters, also colons. Every
+// other name is a registered Go function's.
 const PythonPrefix = "py:"
 
 // SystemPrefix begins the names of the functions that a node runs in its own process, whatever the job's program is: no

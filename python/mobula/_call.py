@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _options, _runtime, _trace
-from ._api import RemoteFunction
-from ._api.calls import deadline, encode_args, submit
+from . import _options, _runtime, _trace, _value
+from ._api import RemoteFunction, put
+from ._api.calls import deadline, encode_args, submit, with_function
 from ._callsites import CallSites
 from ._client import Client, TaskContext
-from ._functions import Exported, calls_user_code
+from ._functions import Exported, calls_user_code, described
 from ._refs import ObjectRef, made
 from ._wire import hot
+from .exceptions import MobulaError
 
 _MAX_LABELS = 1000
 
@@ -28,9 +29,7 @@ def call(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 def label(fn: Any) -> str:
     """The name of a function in lists and traces."""
-    fn = getattr(fn, "func", fn)  # of a functools.partial
-    name: str = getattr(fn, "__qualname__", None) or type(fn).__qualname__
-    module: str = getattr(fn, "__module__", None) or ""
+    module, name = described(fn)
     return f"{module}.{name}" if module not in ("", "builtins") else name
 
 
@@ -42,26 +41,34 @@ class Caller:
         self.timeout = _options.timeout(options)
         self._base: RemoteFunction[..., Any] = RemoteFunction(Exported(runner), options)
         self.callsites = CallSites()
-        self._labelled: dict[str, bytes] = {}
+        self._labelled: dict[str, RemoteFunction[..., Any]] = {}
 
-    def _options(self, name: str) -> bytes:
-        field = self._labelled.get(name)
-        if field is None:
+    def _named(self, name: str) -> RemoteFunction[..., Any]:
+        f = self._labelled.get(name)
+        if f is None:
             f = self._base.options(name=name)
             f._prepare(self.client)
-            field = f._field
             if len(self._labelled) >= _MAX_LABELS:
                 self._labelled.clear()
-            self._labelled[name] = field
-        return field
+            self._labelled[name] = f
+        return f
+
+    def shared(self, fn: Callable[..., Any]) -> Any:
+        """What stands for a function in many calls: a reference to it, so that it is sent once, if it is large."""
+        try:
+            e = _value.encode(fn, self.client.inline)
+            return put(fn) if e.data is None else fn
+        except MobulaError:
+            return fn  # the calls fail with the error
 
     def submit(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> ObjectRef[Any]:
         """Submits a call. It waits while the process has no credit left, as remote() does."""
         c = self.client
         tc = _runtime.context(c)
-        field = self._options(name or label(fn))
+        f = self._named(name or label(fn))
         tail = b"" if self.timeout is None else hot.spec_tail(deadline=deadline(c, self.timeout))
-        ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), field, (fn, *args), kwargs, 1, tail, callsite=self.callsites.next())
+        ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), f._field, (fn, *args), kwargs, 1, tail, callsite=self.callsites.next(),
+                                     function=f._function)
         return ref
 
     def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> PackedCall:
@@ -69,8 +76,11 @@ class Caller:
         c = self.client
         c.check()
         tc = _runtime.context(c)
-        field = self._options(name or label(fn))
-        return PackedCall(self, tc, field, encode_args(c, tc, (fn, *args), kwargs), (fn, args, kwargs))
+        f = self._named(name or label(fn))
+        encoded = encode_args(c, tc, (fn, *args), kwargs)
+        if f._function is not None:
+            encoded = with_function(c, f._function, encoded)
+        return PackedCall(self, tc, f._field, encoded, (fn, args, kwargs))
 
 
 class PackedCall:

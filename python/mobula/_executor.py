@@ -101,11 +101,11 @@ class Executor(futures.Executor):
                 raise ValueError(f"buffersize must be None or > 0, got {buffersize}")
         until = None if timeout is None else time.monotonic() + timeout
         rows = zip(*iterables)
+        name, once = label(fn), self._calls.caller.shared(fn)
         if chunksize == 1:
-            return _results((self.submit(fn, *row) for row in rows), until, buffersize)
-        name = label(fn)
+            return _results((self._calls.submit(once, row, {}, name) for row in rows), until, buffersize)
         chunks = iter(lambda: tuple(itertools.islice(rows, chunksize)), ())
-        lists = _results((self._calls.submit(_chunk, (fn, chunk), {}, name) for chunk in chunks), until, buffersize)
+        lists = _results((self._calls.submit(_chunk, (once, chunk), {}, name) for chunk in chunks), until, buffersize)
         return _flat(lists)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
@@ -248,7 +248,7 @@ class _Calls:
     anything."""
 
     def __init__(self, caller: Caller, most: int) -> None:
-        self._caller = caller
+        self.caller = caller
         self._client = caller.client
         self._most = most
         self._waiting: deque[_Call] = deque()
@@ -264,7 +264,7 @@ class _Calls:
         future: Future[Any] = Future()
         self._check()
         try:
-            packed = self._caller.pack(fn, args, kwargs, name)
+            packed = self.caller.pack(fn, args, kwargs, name)
         except MobulaError as x:
             if self._client.dead is not None:
                 self._break(f"the node is gone: {x}", x)

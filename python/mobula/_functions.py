@@ -5,12 +5,15 @@ the first Submit that names it. The node's Welcome has JobDir. On another node t
 find a function there asks its node for it, and one that defines a function has its node pass it on. The name of a task's function (TaskOptions.func) is
 
     py:<module.qualname>:<sha256>            a function, or a class whose instance is to be an actor
+    py:<module.qualname>:<sha256>+           the same, and it is no file: it is the value of the call's last argument, which is not passed on
     py:<module.qualname>.<method>:<sha256>   a method of an actor
     py:<module.qualname>                     the same for callers in other languages: the worker imports the name
     py:<module.qualname>.<method>            (_resolve), and the results are plain data
     <anything else>                          a function, actor type or method that a Go program registered
 
-A worker reads a function once and keeps it.
+The name may have any characters, also colons: what follows the last colon is the hash.
+
+A worker reads a function once and keeps it. Functions that refer to objects, and large ones, are values in the store (_stored).
 
 A call has its positional arguments first, then its keyword arguments in any order. If there are keyword arguments, one more
 argument of layout META_KWARGS follows: their names, each ended by a zero byte. An argument that is a reference is passed as
@@ -24,6 +27,7 @@ every actor has, which returns the table; it waits its turn among the actor's ca
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import inspect
 import json
@@ -32,11 +36,14 @@ import pickle
 import tempfile
 import threading
 from types import CodeType
-from typing import Any, Callable, Optional, Protocol, TypeVar
+from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, TypeVar
 
 import cbor2
 
-from . import _ids
+from . import _ids, _runtime
+from ._client import Client
+from ._refs import ObjectRef
+from ._stored import LARGE, put_function
 from ._value import pickler_for_functions
 from ._wire import messages as m
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
@@ -71,42 +78,122 @@ def _ask(c: Connected, method: str, sha: str) -> None:
     c.request(method, cbor2.dumps({"job": c.welcome.job, "hash": bytes.fromhex(sha)}))
 
 
+class _Pickle(NamedTuple):
+    """A function's pickle for one connection. data is empty once the function is put for good."""
+
+    of: Client
+    data: bytes
+    sha: str
+    refs: Sequence[Any]  # the references in it, which live at least until it is put
+
+
 class Exported:
-    """A function or class, and its pickle, which is made on first use."""
+    """A function or class, and its pickle, which is made on first use. A file of the job has the pickle; or, if it refers to objects or is
+    large, an object of the store.
 
-    __slots__ = ("target", "name", "_data", "sha", "_dirs", "_lock")
+    also: references that are to live as long as the function.
+    """
 
-    def __init__(self, target: Any) -> None:
+    __slots__ = ("target", "name", "_also", "_pickle", "_dirs", "_ref", "_lock")
+
+    def __init__(self, target: Any, also: Sequence[Any] = ()) -> None:
         self.target = target
-        self.name = f"{getattr(target, '__module__', '?')}.{getattr(target, '__qualname__', repr(target))}"
-        self._data: Optional[bytes] = None
-        self.sha = ""
+        self.name = name_of(target)
+        self._also = also
+        self._pickle: Optional[_Pickle] = None
         self._dirs: set[str] = set()
+        self._ref: Optional[ObjectRef[Any]] = None
         self._lock = threading.RLock()
 
-    def publish(self, c: Connected) -> str:
+    def publish(self, c: Client) -> str:
+        """Returns the function's hash, as TaskOptions.func has it. Writes the function to the job's directory, unless it is there already, or is
+        an argument of each call."""
+        return self._made(c).sha + STORED if self.stored(c) else self.write(c)
+
+    def write(self, c: Client) -> str:
         """Writes the function to the job's directory, unless it is there, and returns its hash."""
         job_dir = c.welcome.job_dir
-        if job_dir in self._dirs:
-            return self.sha
-        if not job_dir:
-            raise RuntimeSetupError("the node names no directory for functions: it is too old to run Python tasks")
-        with self._lock:
-            if self._data is None:
-                self._data = pickler_for_functions(self.target)
-                self.sha = hashlib.sha256(self._data).hexdigest()
-            write(job_dir, self.sha, self._data)
-            if _is_away(c):
-                _ask(c, "function.offer", self.sha)
-            self._dirs.add(job_dir)
-        return self.sha
+        made = self._made(c)
+        if job_dir not in self._dirs:
+            if not job_dir:
+                raise RuntimeSetupError("the node names no directory for functions: it is too old to run Python tasks")
+            with self._lock:
+                write(job_dir, made.sha, made.data)
+                if _is_away(c):
+                    _ask(c, "function.offer", made.sha)
+                self._dirs.add(job_dir)
+        return made.sha
 
-    def publish_methods(self, c: Connected, methods: dict[str, tuple[int, str]]) -> None:
+    def stored(self, c: Client) -> bool:
+        """Whether the function is a value in the store, which each call has as its last argument (argument)."""
+        made = self._made(c)
+        return bool(made.refs) or not made.data or len(made.data) > LARGE
+
+    def refs(self, c: Client) -> Sequence[Any]:
+        """The references in the function."""
+        return self._made(c).refs
+
+    def argument(self, c: Client) -> ObjectRef[Any]:
+        """The reference to the function's object. The function keeps it, and so all that it refers to.
+
+        In a worker a task keeps it: the functions that a worker has loaded would hold one another there, across processes.
+        """
+        tc = _runtime.context(c)
+        made = self._made(c)
+        lasting = c.worker is None or not made.refs
+        ref = self._ref if lasting else tc.functions.get(made.sha)
+        if ref is not None and ref._c is c:
+            return ref
+        ref = put_function(c, tc, made.sha, made.data, made.refs)
+        if lasting:
+            self._ref, self._pickle = ref, made._replace(data=b"", refs=())
+        else:
+            tc.functions[made.sha] = ref
+        return ref
+
+    def _made(self, c: Client) -> _Pickle:
+        made = self._pickle
+        if made is not None and (made.of is c or (not made.refs and made.data)):
+            return made
+        with self._lock:
+            refs = list(self._also)
+            data = pickler_for_functions(self.target, refs)
+            made = self._pickle = _Pickle(c, data, hashlib.sha256(data).hexdigest(), refs)
+        return made
+
+    def publish_methods(self, c: Client, methods: dict[str, tuple[int, str]]) -> None:
         """Writes the table of the class's methods, for processes that find the actor by name."""
-        write(c.welcome.job_dir, self.publish(c) + _METHODS_FILE, json.dumps(methods).encode())
+        write(c.welcome.job_dir, self._made(c).sha + _METHODS_FILE, json.dumps(methods).encode())
 
     def __reduce__(self) -> Any:  # a pickle has the target alone
         return Exported, (self.target,)
+
+
+STORED = "+"  # behind a function's hash: the function is the call's last argument
+_MAX_NAME = 500
+
+
+def described(target: Any) -> tuple[str, str]:
+    """The module and the qualified name of a callable: of the function in a functools.partial, of the class for any other object without a
+    name. Never its repr, which may have anything in it, in any length."""
+    while isinstance(target, functools.partial):
+        target = target.func
+    module, name = getattr(target, "__module__", None), getattr(target, "__qualname__", None)
+    if not isinstance(name, str) or not name:
+        module, name = type(target).__module__, type(target).__qualname__
+    if not isinstance(module, str):
+        module = ""
+    return _sendable(module), _sendable(name)
+
+
+def _sendable(name: str) -> str:
+    return name[:_MAX_NAME].encode("utf-8", "replace").decode()
+
+
+def name_of(target: Any) -> str:
+    """A callable's name in TaskOptions.func."""
+    module, name = described(target)
+    return f"{module or '?'}.{name}"
 
 
 _METHODS_FILE = ".methods"
@@ -132,8 +219,8 @@ def write(job_dir: str, name: str, data: bytes) -> None:
 _loaded: dict[str, Any] = {}
 
 
-def load(c: Connected, sha: str) -> Any:
-    """The function or class with a hash."""
+def load(c: Connected, sha: str, keep: bool = True) -> Any:
+    """The function or class with a hash. keep: the process keeps it for the next call, and what it refers to."""
     f = _loaded.get(sha)
     if f is None:
         job_dir = c.welcome.job_dir
@@ -146,21 +233,32 @@ def load(c: Connected, sha: str) -> Any:
             raise UnknownFunctionError(f"function {sha[:12]} of the job is not in {job_dir}: {x.strerror}") from None
         if hashlib.sha256(data).hexdigest() != sha:
             raise UnknownFunctionError(f"function {sha[:12]}: its file in {job_dir} is damaged")
-        f = _loaded[sha] = pickle.loads(data)
+        f = pickle.loads(data)
+        if keep:
+            _loaded[sha] = f
     return f
 
 
 def split_name(func: str) -> tuple[str, str]:
     """Splits TaskOptions.func into name and hash. The hash of a function called by name is empty."""
-    kind, name, sha = (func.split(":", 2) + ["", ""])[:3]
+    kind, _, rest = func.partition(":")
+    name, colon, sha = rest.rpartition(":")
+    if not colon:
+        name, sha = rest, ""
     if kind != "py" or not name:
         raise UnknownFunctionError(f"{func!r} is no Python function")
-    return name, sha
+    return name, sha.removesuffix(STORED)
 
 
 def by_name(func: str) -> bool:
     """Whether TaskOptions.func names a function without a hash."""
     return ":" not in func[3:]
+
+
+def shown(func: str) -> str:
+    """TaskOptions.func as lists and errors show it: without its hash."""
+    kind, _, rest = func.partition(":")
+    return (rest.rpartition(":")[0] or rest) if kind == "py" else func
 
 
 # The attribute in which @method keeps its options.
@@ -190,8 +288,8 @@ def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
 
 def published_methods(job_dir: str, func: str) -> Optional[dict[str, tuple[int, str]]]:
     """The table of methods that was written for an actor of class func; None if there is none."""
-    kind, _, sha = (func.split(":", 2) + ["", ""])[:3]
-    if kind != "py" or not sha or not job_dir:
+    sha = split_name(func)[1] if func.startswith("py:") else ""
+    if not sha or not job_dir:
         return None
     try:
         with open(os.path.join(job_dir, "functions", sha + _METHODS_FILE), "rb") as file:

@@ -16,7 +16,7 @@ from . import _functions, _ids, _runtime, _trace, _value
 from ._api.objects import get
 from ._callsites import callsite
 from ._client import Client, Handle, TaskContext
-from ._refs import ObjectRef, ObjectRefGenerator, made
+from ._refs import ObjectRef, ObjectRefGenerator, bound, made
 from ._wire import codec, hot
 from ._wire import messages as m
 from .exceptions import InvalidError, MobulaError
@@ -47,17 +47,21 @@ class Note:
     prefer: Conditions = ()  # which should
     affinity: int = 0
     node: int = 0  # its home, with affinity
+    held: Sequence[Any] = ()  # the references in only, which the graph keeps
 
     def key(self) -> tuple[Any, ...]:
-        rest = dict(vars(self))
+        rest = self._said()
         return tuple(sorted(rest.pop("resources").items())), *rest.values()
+
+    def _said(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "held"}
 
     def copy(self, **changes: Any) -> Note:
         return replace(self, **changes)
 
     def shipped(self) -> dict[str, Any]:
         """The note as the node reads it."""
-        return {**vars(self), "resources": dict(self.resources), "labels": _shipped(self.labels), "prefer": _shipped(self.prefer)}
+        return {**self._said(), "resources": dict(self.resources), "labels": _shipped(self.labels), "prefer": _shipped(self.prefer)}
 
 
 def conditions(matches: Sequence[m.LabelMatch]) -> Conditions:
@@ -150,6 +154,8 @@ class Builder:
         n = -1
         if note is not None:
             n, _ = self._notes.setdefault(note.key(), (len(self._notes), note))
+            for held in note.held:
+                self.outer(bound(self._client, held._h.id))
         self._note_of.append(n)
         return len(self._keys) - 1
 

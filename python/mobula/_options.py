@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence
 
 from . import _labels
-from ._functions import Connected, Exported, count_returns
+from ._client import Client
+from ._functions import Exported, count_returns, shown
 from ._wire.messages import AFFINITY_HARD, AFFINITY_NONE, AFFINITY_SOFT, MAX_HOME, ConcurrencyGroup, LabelMatch, Resource, TaskOptions
 from .exceptions import InvalidError
 
@@ -149,7 +150,11 @@ def _backpressure(o: Mapping[str, Any]) -> int:
 
 def _label(func: str, o: Mapping[str, Any]) -> str:
     """The name in lists and traces: the option name, else the function's name without its hash."""
-    return _text(o, "name") or (func.split(":")[1] if func.count(":") == 2 else "")
+    return _text(o, "name") or _shown(func)
+
+
+def _shown(func: str) -> str:
+    return shown(func) if ":" in func[3:] else ""
 
 
 def _returns(o: Mapping[str, Any]) -> int:
@@ -165,10 +170,13 @@ def _retry_exceptions(o: Mapping[str, Any]) -> bool:
     raise InvalidError(f"retry_exceptions={given!r}: want True, for any exception of the task's own, False, or a list of exceptions' types")
 
 
-def retry_only(o: Mapping[str, Any], c: Connected) -> str:
-    """Publishes the list of exception types in retry_exceptions and returns its hash; empty: any exception is retried."""
+def retry_only(o: Mapping[str, Any], c: Client) -> tuple[str, Sequence[Any]]:
+    """Publishes the list of exception types in retry_exceptions and returns its hash and the references in it; empty: any exception is retried."""
     given = o.get("retry_exceptions")
-    return Exported(tuple(given)).publish(c) if isinstance(given, (list, tuple)) and given else ""
+    if not isinstance(given, (list, tuple)) or not given:
+        return "", ()
+    types = Exported(tuple(given))
+    return types.write(c), types.refs(c)
 
 
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:
@@ -200,7 +208,7 @@ def actor(func: str, o: Mapping[str, Any], namespace: str, concurrency: int) -> 
     return TaskOptions(
         func=func, num_returns=1, resources=_resources(o, True), labels=_selector(o, "label_selector"),
         prefer_labels=_selector(o, "prefer_labels"), affinity=affinity, node=node, max_retries=3, isolate=bool(o.get("isolated")),
-        spread=_spread(o), label=func.split(":")[1] if func.count(":") == 2 else "",
+        spread=_spread(o), label=_shown(func),
         max_restarts=_whole(o, "max_restarts", 0, -1), max_task_retries=_whole(o, "max_task_retries", 0, -1),
         max_concurrency=_whole(o, "max_concurrency", concurrency, 1), groups=groups,
         max_pending_calls=_whole(o, "max_pending_calls", -1, -1),

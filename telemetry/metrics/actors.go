@@ -114,10 +114,13 @@ func (a *Actors) class(name string) *class {
 	return c
 }
 
-// nameOf is the function's name; for a Python function, file:name:hash, it is the name in the program.
+// nameOf is the function's name; for a Python function, py:name:hash, it is the name in the program, which may have
+// any characters.
 func nameOf(o *wire.TaskOptions) string {
-	if parts := strings.Split(o.Func, ":"); len(parts) == 3 {
-		return parts[1]
+	if name, ok := strings.CutPrefix(o.Func, wire.PythonPrefix); ok {
+		if i := strings.LastIndexByte(name, ':'); i > 0 {
+			return name[:i]
+		}
 	}
 	return o.Func
 }

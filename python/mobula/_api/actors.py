@@ -46,9 +46,9 @@ def method(*, num_returns: Union[int, str, None] = None,
 
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
-           encode: Encoder = _value.encode) -> tuple[ObjectRef[Any], int]:
+           encode: Encoder = _value.encode, function: Optional[Exported] = None) -> tuple[ObjectRef[Any], int]:
     """Makes an actor, or with get_if_exists finds the one that has the name. Returns the reference to its creation, and the limit
-    of its pending calls, -1 if it has none."""
+    of its pending calls, -1 if it has none. function: the actor's class, if it is in the store."""
     tc = _runtime.context(c)
     task = tc.next_task()
     if not o.actor_name and tc.attempt > 1:  # the actor that an earlier attempt has made may be ending or dead
@@ -56,7 +56,7 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     if o.actor_name:
         c.flush()  # a handle that was dropped may be the last one of an actor of that name
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
-    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, callsite())
+    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, callsite(), function)
     if o.actor_name:
         res, _ = c.getter.fetch_one(ref._h, None, tc)
         if res.kind == m.ERROR:
@@ -198,12 +198,14 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
         NameTakenError if another actor has the name.
         """
         c = _runtime.client()
-        sha = self._target.publish(c)
+        func = self._target.publish(c)
+        sha = func.removesuffix(_functions.STORED)
         concurrency = 1000 if _functions.is_async(self._target.target) else 1
-        o = _options.actor(f"py:{self._target.name}:{sha}", self._options, c.welcome.namespace, concurrency)
+        o = _options.actor(f"py:{self._target.name}:{func}", self._options, c.welcome.namespace, concurrency)
         if o.actor_name:
             self._target.publish_methods(c, self._methods)
-        made, most = create(c, o, args, kwargs, _options.timeout(self._options))
+        function = self._target if self._target.stored(c) else None
+        made, most = create(c, o, args, kwargs, _options.timeout(self._options), function=function)
         return ActorHandle(made, self._target.name, sha, self._methods, most)
 
     if not TYPE_CHECKING:  # its types are those of Remote

@@ -6,6 +6,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 from .. import _ids, _trace, _value
 from .._client import Client, Handle, TaskContext
+from .._functions import Exported
 from .._refs import ObjectRef, ObjectRefGenerator, made
 from .._wire import hot
 from .._wire import messages as m
@@ -60,12 +61,23 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
     return b"".join(out), cost, keep
 
 
-def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any],
-         encode: Encoder = _value.encode) -> tuple[bytes, list[Any]]:
-    """Encodes the arguments of a call and waits for credit. Returns them, and what has to live until the submit."""
+def with_function(c: Client, function: Exported, packed: tuple[bytes, int, list[Any]]) -> tuple[bytes, int, list[Any]]:
+    """Adds a function that is in the store to the encoded arguments of its call."""
+    out, cost, keep = packed
+    ref = function.argument(c)
+    keep.append(ref)
+    return out + hot.arg_ref(ref._h.id), cost + 64, keep
+
+
+def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any], encode: Encoder = _value.encode,
+         function: Optional[Exported] = None) -> tuple[bytes, list[Any]]:
+    """Encodes the arguments of a call and waits for credit. Returns them, and what has to live until the submit. function: the function, if it is
+    in the store."""
     if c.dead is not None:
         raise c.over()
     packed, cost, keep = encode_args(c, tc, args, kwargs, encode)
+    if function is not None:
+        packed, cost, keep = with_function(c, function, (packed, cost, keep))
     if c.credit.left is not None:
         c.credit.admit(cost, tc)
     tc.called = True
@@ -84,9 +96,9 @@ def results(c: Client, task: bytes, returns: int) -> Any:
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-           tail: bytes, encode: Encoder = _value.encode, callsite: bytes = b"") -> Any:
-    """Queues a task and returns the references to its results."""
-    packed, keep = pack(c, tc, args, kwargs, encode)
+           tail: bytes, encode: Encoder = _value.encode, callsite: bytes = b"", function: Optional[Exported] = None) -> Any:
+    """Queues a task and returns the references to its results. function: the task's function, if it is in the store."""
+    packed, keep = pack(c, tc, args, kwargs, encode, function)
     result = results(c, task, returns)
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, callsite)))
     c.maybe_flush()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Optional, TypeVar, Uni
 from .. import _ids, _options, _runtime
 from .._callsites import CallSites
 from .._client import Client
-from .._functions import Exported
+from .._functions import Exported, described
 from .._refs import ObjectRef, ObjectRefGenerator
 from .._wire import codec, hot
 from .._wire import messages as m
@@ -33,6 +33,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._target = target
         self._options = dict(options)
         self._for: Optional[Client] = None
+        self._function: Optional[Exported] = None  # if it is in the store
         self._field = b""
         self._returns = 1
         self._timeout = _options.timeout(options)
@@ -40,8 +41,8 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
             self._options["num_returns"] = "streaming"
         _options.task("", self._options)  # raises an error of the options now, where they are written
-        self.__name__ = getattr(target.target, "__name__", "function")
-        self.__qualname__ = getattr(target.target, "__qualname__", self.__name__)
+        self.__qualname__ = described(target.target)[1]
+        self.__name__ = getattr(target.target, "__name__", None) or self.__qualname__.rpartition(".")[2]
         self.__doc__ = getattr(target.target, "__doc__", None)
         self.__module__ = getattr(target.target, "__module__", None) or ""
         self.__wrapped__ = target.target
@@ -61,9 +62,13 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         return RemoteFunction(self._target, {**self._options, **options})
 
     def _prepare(self, c: Client) -> None:
-        sha = self._target.publish(c)
-        o = _options.task(f"py:{self._target.name}:{sha}", self._options)
-        o.retry_only = _options.retry_only(self._options, c)
+        target = self._target
+        only, refs = _options.retry_only(self._options, c)
+        if refs:
+            target = Exported(target.target, refs)
+        o = _options.task(f"py:{target.name}:{target.publish(c)}", self._options)
+        o.retry_only = only
+        self._function = target if target.stored(c) else None
         self._field = hot.spec_options(m.TASK, codec.encode(o))
         self._returns = o.num_returns
         self._for = c
@@ -85,7 +90,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
             tc = c.fallback
         task = tc.derive(next(tc.calls))
         tail = hot.spec_tail(deadline=deadline(c, self._timeout)) if self._timeout is not None else b""
-        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, callsite=self._callsites.next())
+        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, callsite=self._callsites.next(), function=self._function)
 
     if not TYPE_CHECKING:  # its types are those of Remote
         remote = _submit

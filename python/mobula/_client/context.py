@@ -58,6 +58,7 @@ class TaskContext:
     calls = Once(lambda: count(1))
     puts = Once(lambda: count(1))
     orders: Once[dict[bytes, CallOrder]] = Once(dict)
+    functions: Once[dict[str, Any]] = Once(dict)  # references to the functions that it has put, by hash (_functions)
 
     def __init__(self, client: Connection, task: bytes, attempt: int = 0, trace: bytes = b"") -> None:
         self.client = client

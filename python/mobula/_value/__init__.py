@@ -22,8 +22,36 @@ from .dispatch import decode, decode_own, encode, encode_plain, has_views
 from .failures import failure, refs_of, task_failure, undescribed
 from .meta import ARRAY, META_BYTES, META_KWARGS, META_NIL, Encoded, header
 from .pickled import by_name, by_value, found, load_own, local, pickler_for_functions
-from .views import Pickler, cloud_dumps, refresh
+from .views import CloudPickler, Pickler, cloud_dumps, refresh
 
-__all__ = ["ARRAY", "META_BYTES", "META_KWARGS", "META_NIL", "TAG_ACTOR", "TAG_REF", "Encoded", "Pickler", "array_meta", "by_name", "by_value",
-           "cloud_dumps", "decode", "decode_own", "encode", "encode_plain", "failure", "found", "has_views", "header", "load_own", "local",
-           "pickler_for_functions", "refresh", "refs_of", "set_binder", "task_failure", "undescribed"]
+__all__ = [
+           "ARRAY",
+           "META_BYTES",
+           "META_KWARGS",
+           "META_NIL",
+           "TAG_ACTOR",
+           "TAG_REF",
+           "CloudPickler",
+           "Encoded",
+           "Pickler",
+           "array_meta",
+           "by_name",
+           "by_value",
+           "cloud_dumps",
+           "decode",
+           "decode_own",
+           "encode",
+           "encode_plain",
+           "failure",
+           "found",
+           "has_views",
+           "header",
+           "load_own",
+           "local",
+           "pickler_for_functions",
+           "refresh",
+           "refs_of",
+           "set_binder",
+           "task_failure",
+           "undescribed",
+]

@@ -233,10 +233,13 @@ def load_own(data: Any, buffers: Sequence[Any]) -> Any:
     return _Owner(io.BytesIO(data), buffers=buffers).load()
 
 
-def pickler_for_functions(x: Any) -> bytes:
-    """Pickles a function or class for workers: by value, unless they can import it."""
+def pickler_for_functions(x: Any, refs: list[Any]) -> bytes:
+    """Pickles a function or class for workers: by value, unless they can import it. The references in it are appended to refs."""
+    before, local.refs = local.refs, refs
     try:
         return views.cloud_dumps(x)
     except Exception as why:
         path, culprit, why = _culprit(x, getattr(x, "__qualname__", type(x).__name__), why, 0)
         raise NotEncodableError(f"{path}: {name_of(culprit)} cannot be pickled: {why}") from why
+    finally:
+        local.refs = before

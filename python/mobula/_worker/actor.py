@@ -57,7 +57,8 @@ class Actor:
         """The method that a call's function name means."""
         f = self._functions.get(func)
         if f is None:
-            name = _functions.split_name(func)[0].rpartition(".")[2]
+            called, own = _functions.split_name(func)[0], self.name + "."
+            name = called[len(own):] if called.startswith(own) else called.rpartition(".")[2]
             if name == _functions.METHODS:
                 methods = self.methods
                 return lambda: methods

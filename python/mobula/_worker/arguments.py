@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from .. import _value
 from .._client import Client, log
+from .._functions import STORED
 from .._refs import bound
 from .._wire import messages as m
 from .._wire.hot import Answer, Argument, Work
@@ -30,7 +31,7 @@ Holds = list[tuple[Argument, Hold]]
 
 def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[Any], dict[str, Any]]:
     """The values of a task's positional and keyword arguments. If holds is None they are copies and no views of the store."""
-    args = work.args
+    args = _given(work)
     if not args:
         return [], {}
     names: list[str] = []
@@ -46,7 +47,19 @@ def arguments(client: Client, work: Work, holds: Optional[Holds]) -> tuple[list[
 
 def shared(work: Work) -> int:
     """The number of bytes of a task's arguments that are read-only views, or have such views in them."""
-    return sum(max(a.answer.size, len(a.answer.data)) for a in work.args if _value.has_views(a.answer.meta))
+    return sum(max(a.answer.size, len(a.answer.data)) for a in _given(work) if _value.has_views(a.answer.meta))
+
+
+def _given(work: Work) -> list[Argument]:
+    """A task's arguments without its function, which may be the last one."""
+    return work.args[:-1] if work.options.func[-1:] == STORED else work.args
+
+
+def function_of(client: Client, work: Work, holds: Holds) -> Any:
+    """The function of a task, which is its last argument."""
+    if not work.args:
+        raise ProtocolError(f"{work.options.func}: a call without its function")
+    return _argument(client, work.args[-1], holds)
 
 
 def _argument(client: Client, a: Argument, holds: Optional[Holds]) -> Any:

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any, Callable, Optional
 
-from .. import _functions, _resolve, _runtime, _trace
+from .. import _functions, _resolve, _runtime, _stored, _trace
 from .._client import Client, Waiter
 from .._client.spin import Spin
 from .._wire import codec, hot
@@ -15,7 +15,7 @@ from .._wire.hot import Work
 from ..exceptions import ActorDiedError, DeadlineError, MobulaError, TaskCancelledError
 from . import results
 from .actor import Actor
-from .arguments import Holds, arguments, keep
+from .arguments import Holds, arguments, function_of, keep
 from .blocking import Blocking
 from .call import Call
 from .close_hook import close
@@ -166,6 +166,7 @@ class Executor:
         run, and once more after that."""
         if (self.calls or self._said) and self.client.now() - self._stats > _STATS_EVERY:
             self.client.send(self._report_stats())
+        _stored.kept.look(self.client)
         if self.lane.queue:
             with self.client.lock:
                 self.send_back(self.lane.late(self.client.now()))
@@ -207,17 +208,20 @@ class Executor:
             raise call.error.again()
         if work.deadline and call.started >= work.deadline:
             raise DeadlineError("the task's deadline passed before it started")
-        f = self._function(work)
+        f = self._function(work, holds)
         args, kwargs = arguments(self.client, work, holds)
         return f, args, kwargs
 
-    def _function(self, work: Work) -> Callable[..., Any]:
+    def _function(self, work: Work, holds: Holds) -> Callable[..., Any]:
         func = work.options.func
         if work.kind == m.ACTOR_CALL:
             assert self.actor is not None
             return self.actor.method(func)
         f = self._functions.get(func)
         if f is None:
+            if func.endswith(_functions.STORED):
+                f = function_of(self.client, work, holds)
+                return f  # type: ignore[no-any-return]
             name, sha = _functions.split_name(func)
             f = self._functions[func] = _functions.load(self.client, sha) if sha else _resolve.resolve_name(name)
         return f

@@ -105,7 +105,7 @@ def _task_options(note: Note, given: Any, where: str) -> None:
             note.failures = o.max_retries + 1 or -1
         elif name == "retry_exceptions":
             note.retries, note.exceptions = 0, o.retry_exceptions
-            note.only = _options.retry_only(given, _runtime.client())
+            note.only, note.held = _options.retry_only(given, _runtime.client())
         elif name == "isolated":
             note.isolated = o.isolate
         elif name == "label_selector":

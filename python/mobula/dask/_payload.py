@@ -6,7 +6,8 @@ the one before. keys are those of the task's inputs; literals are small values b
 gets the inputs' values, then the buffers, then the values of the embedded references as arguments.
 
 If every node only calls a function with plain values and other tasks' results, as in most large graphs, the pickle has the nodes' parts in
-place of Dask's node objects, which is five times as fast. Functions that workers cannot import are files of the job, loaded once per worker.
+place of Dask's node objects, which is five times as fast. Functions that workers cannot import are files of the job, loaded once per worker; or
+embedded references, if they are in the store.
 Large arrays are objects of the store, shipped once for all tasks that have them.
 """
 
@@ -56,7 +57,7 @@ class Writer:
         self._client = client
         self._buffers: dict[tuple[int, int], int] = {}  # address and size -> outer object
         self._keep: list[Any] = []
-        self._functions: dict[int, Any] = {}
+        self._functions: dict[int, _functions.Exported] = {}  # by the function's id(), which is unique while its Exported keeps it
         self._called: dict[int, Any] = {}
 
     def payload(self, nodes: Nodes, keys: tuple[Hashable, ...], literals: Optional[dict[Hashable, Any]],
@@ -107,7 +108,8 @@ class Writer:
         if _by_name(f):
             return f
         try:
-            return self.function(f) if type(f) is types.FunctionType else None
+            named = self.function(f) if type(f) is types.FunctionType else None
+            return named if type(named) is str else None
         except Exception:
             return None  # _dump raises the error, with the task's name
 
@@ -125,8 +127,10 @@ class Writer:
             pass  # cloudpickle can pickle more
         buffers.clear()
         refs.clear()
+        out = io.BytesIO()
         try:
-            data = _value.cloud_dumps(x, lambda b: self.buffer(b, buffers))
+            _ByValue(out, self, buffers).dump(x)
+            data = out.getvalue()
         except MobulaError:
             raise
         except Exception as why:
@@ -158,14 +162,24 @@ class Writer:
         buffers.append(n)
         return False
 
-    def function(self, f: Any) -> str:
-        """Writes a function as a file of the job, and returns its hash."""
-        known = self._functions.get(id(f))
-        if known is None:
-            e = _functions.Exported(f)
-            known = self._functions[id(f)] = (e.publish(self._client), f)
-        sha: str = known[0]
-        return sha
+    def function(self, f: Any) -> Any:
+        """The hash of a function's file, or the reference to the function if it is in the store."""
+        e = self._exported(f)
+        return e.argument(self._client) if e.stored(self._client) else e.write(self._client)
+
+    def _exported(self, f: Any) -> _functions.Exported:
+        e = self._functions.get(id(f))
+        if e is None:
+            e = self._functions[id(f)] = _functions.Exported(f)
+        return e
+
+    def reduced(self, x: Any, files: bool) -> Any:
+        """How a pickle has a function that workers cannot import: the worker loads its file, or has it in place of the reference to it. With
+        files false, only those in the store."""
+        if type(x) is not types.FunctionType or _by_name(x) or (not files and not self._exported(x).stored(self._client)):
+            return NotImplemented
+        how = self.function(x)
+        return (load_function, (how,)) if type(how) is str else how.__reduce__()
 
 
 class _Pickler(_value.Pickler):
@@ -174,9 +188,17 @@ class _Pickler(_value.Pickler):
         self._writer = writer
 
     def reducer_override(self, x: Any) -> Any:
-        if type(x) is types.FunctionType and not _by_name(x):
-            return load_function, (self._writer.function(x),)
-        return NotImplemented
+        return self._writer.reduced(x, True)
+
+
+class _ByValue(_value.CloudPickler):
+    def __init__(self, out: io.BytesIO, writer: Writer, buffers: list[int]) -> None:
+        super().__init__(out, 5, buffer_callback=lambda b: writer.buffer(b, buffers))
+        self._writer = writer
+
+    def reducer_override(self, x: Any) -> Any:
+        how = self._writer.reduced(x, False)
+        return how if how is not NotImplemented else super().reducer_override(x)
 
 
 def _by_name(f: Any) -> bool:

@@ -94,6 +94,11 @@ class Client:
         class run in the order in which they were submitted. InvalidError for workers, allow_other_workers, actor and actors.
         """
         _refuse(workers=workers, allow_other_workers=allow_other_workers, actor=actor, actors=actors)
+        return self._submit(func, func, args, kwargs, key, resources, retries, pure)
+
+    def _submit(self, func: Callable[..., Any], once: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], key: Optional[str],
+                resources: Optional[Mapping[str, float]], retries: Optional[int], pure: bool) -> Future:
+        """Submits a call. once: the function, or a reference to it."""
         futures: list[Future] = []
         plain_args, plain_kwargs = take_out(args, futures), take_out(kwargs, futures)
         if key is None:
@@ -103,9 +108,9 @@ class Client:
         def submitted(c: Connection) -> ObjectRef[Any]:
             caller = self._caller(c, resources, retries)
             if not futures:
-                return caller.submit(func, args, kwargs)
+                return caller.submit(once, args, kwargs, label(func))
             values = [f.ref for f in futures]
-            return caller.submit(call_with, (func, plain_args, plain_kwargs, *values), {}, label(func))
+            return caller.submit(call_with, (once, plain_args, plain_kwargs, *values), {}, label(func))
 
         return self._future(key, submitted)
 
@@ -126,8 +131,8 @@ class Client:
             keys = list(key)
             if len(keys) != len(rows):
                 raise InvalidError(f"{len(keys)} keys for {len(rows)} calls")
-        return [self.submit(func, *row, key=k, resources=resources, retries=retries, pure=pure, **kwargs)
-                for row, k in zip(rows, keys)]
+        once = self._caller(self._connected(), resources, retries).shared(func) if rows else func
+        return [self._submit(func, once, row, kwargs, k, resources, retries, pure) for row, k in zip(rows, keys)]
 
     def _caller(self, c: Connection, resources: Optional[Mapping[str, float]], retries: Optional[int]) -> Caller:
         """The Caller for calls with such options."""
