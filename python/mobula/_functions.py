@@ -43,7 +43,7 @@ import cbor2
 from . import _ids, _runtime
 from ._client import Client
 from ._refs import ObjectRef
-from ._stored import LARGE, put_function
+from ._stored import LARGE, kept, put_function
 from ._value import pickler_for_functions
 from ._wire import messages as m
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
@@ -219,8 +219,12 @@ def write(job_dir: str, name: str, data: bytes) -> None:
 _loaded: dict[str, Any] = {}
 
 
-def load(c: Connected, sha: str, keep: bool = True) -> Any:
-    """The function or class with a hash. keep: the process keeps it for the next call, and what it refers to."""
+# In a pickle with references, and hardly in another. Of functions only types of exceptions (retry_exceptions) have them in a file.
+_REFERRING = (b"restore_ref", b"restore_actor", b"mobula._api.golang")
+
+
+def load(c: Connected, sha: str) -> Any:
+    """The function or class with a hash. The process keeps it for the next call, unless it refers to objects."""
     f = _loaded.get(sha)
     if f is None:
         job_dir = c.welcome.job_dir
@@ -234,7 +238,9 @@ def load(c: Connected, sha: str, keep: bool = True) -> Any:
         if hashlib.sha256(data).hexdigest() != sha:
             raise UnknownFunctionError(f"function {sha[:12]}: its file in {job_dir} is damaged")
         f = pickle.loads(data)
-        if keep:
+        if any(name in data for name in _REFERRING):
+            kept.dropped = True
+        else:
             _loaded[sha] = f
     return f
 

@@ -11,6 +11,7 @@ the function when it is not.
 
 from __future__ import annotations
 
+import gc
 import pickle
 import time
 from functools import partial
@@ -80,6 +81,7 @@ class Kept:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._looked = 0.0
+        self.dropped = False  # a function that refers to objects, since the last collection
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -95,9 +97,12 @@ class Kept:
     def look(self, c: Client) -> None:
         """Asks for the objects of functions that were not used of late. The keeper calls it on each tick."""
         now = time.monotonic()
-        if not self._entries or now - self._looked < LOOK / 2:
+        if not (self._entries or self.dropped) or now - self._looked < LOOK / 2:
             return
         self._looked = now
+        if self.dropped:
+            self.dropped = False
+            gc.collect()  # a class refers to itself, and so does many a function
         for sha, e in list(self._entries.items()):
             if not e.asked and now - e.used >= LOOK:
                 e.asked = True
@@ -110,6 +115,7 @@ class Kept:
         res = ref._h.res
         if res is not None and res.kind == m.ERROR and ref._h.id == e.object and self._entries.get(sha) is e:
             self._entries.pop(sha, None)
+            self.dropped = True
 
 
 kept = Kept()

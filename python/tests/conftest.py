@@ -69,7 +69,8 @@ def binary(tmp_path_factory: Any) -> str:
 
 
 # Modules whose templates import Dask too.
-_WITH_DASK = {"test_dask", "test_dask_options", "test_dask_ship", "test_dask_watched", "test_samples", "test_samples_python", "test_snippets", "test_faults"}
+_WITH_DASK = {"test_dask", "test_dask_options", "test_dask_ship", "test_dask_watched", "test_samples", "test_samples_python", "test_snippets", "test_faults",
+              "test_function_refs_dask"}
 
 
 @pytest.fixture(autouse=True)

@@ -93,6 +93,6 @@ def _failure(call: Call, x: BaseException) -> m.Error:
 def _final(call: Call, x: BaseException) -> bool:
     """Whether an exception is of none of the types in retry_exceptions."""
     try:
-        return not isinstance(x, _functions.load(call.client, call.work.options.retry_only, keep=False))
+        return not isinstance(x, _functions.load(call.client, call.work.options.retry_only))
     except BaseException:  # the types cannot be loaded here, or a check of theirs raises: report the task's own error, without a retry
         return True
