@@ -65,12 +65,13 @@ func (p *Plan) encodeCBOR(v reflect.Value, scratch []byte) (out []byte, refs []i
 	if m.err != nil {
 		return nil, nil, m.err
 	}
+	own := p.root.own
 	if p.root.walk {
 		c := collector{reg: p.reg}
 		if err := c.walk(v, p.root); err != nil {
 			return nil, nil, err
 		}
-		refs = c.refs
+		refs, own = c.refs, own || c.own
 	}
 	buf := buffers.Get().(*bytes.Buffer)
 	buf.Reset()
@@ -80,6 +81,10 @@ func (p *Plan) encodeCBOR(v reflect.Value, scratch []byte) (out []byte, refs []i
 			return nil, nil, err
 		}
 		return nil, nil, &errs.Error{Code: errs.CodeNotEncodable, Msg: p.name + ": " + err.Error()}
+	}
+	if own && countRefs(buf.Bytes()) > len(refs) {
+		return nil, nil, errs.New(errs.CodeNotEncodable, "%s: a part that encodes itself has written a reference, which nobody would hold: have "+
+			"references in exported fields, or in slices and maps, of types that do not", p.name)
 	}
 	if buf.Len() > keepBuffer {
 		return buf.Bytes(), refs, nil // the buffer is given away

@@ -13,6 +13,7 @@ type node struct {
 	isTime bool
 	walk   bool // a value may hold references, times, interfaces, such maps or a cycle, so it must be walked
 	alike  bool // of a map: different keys may be encoded alike
+	own    bool // a value may have parts that encode themselves, in which references are not seen
 	done   bool
 	fields []field // of a struct
 	elem   *node   // of a pointer, slice, array or map
@@ -79,6 +80,7 @@ func (r *Registry) fill(n *node) {
 		return
 	}
 	if r.marshals(t) {
+		n.own = t != typeOfBigInt
 		return
 	}
 	switch t.Kind() {
@@ -103,6 +105,7 @@ func (r *Registry) fill(n *node) {
 // child applies the properties of a part to the whole.
 func (n *node) child(step string, c *node) *node {
 	n.walk = n.walk || c.walk || !c.done
+	n.own = n.own || c.own
 	if c.err != nil && n.err == nil {
 		n.err = c.err.under(step)
 	}

@@ -99,6 +99,52 @@ func TestReferencesAreFoundAndBound(t *testing.T) {
 	}
 }
 
+// sealed encodes itself, with a reference that no field shows.
+type sealed struct {
+	ref  handle
+	more bool
+}
+
+func (s sealed) MarshalCBOR() ([]byte, error) {
+	if !s.more {
+		return []byte{0xf6}, nil
+	}
+	return s.ref.MarshalCBOR()
+}
+
+// A reference that is written unseen would be held by nobody: it is refused by name.
+func TestReferencesInWhatEncodesItself(t *testing.T) {
+	type parts struct {
+		Ref  handle
+		List []sealed
+		Any  any
+	}
+	hides := sealed{ref(2), true}
+	for name, c := range map[string]struct {
+		v  parts
+		ok bool
+	}{
+		"none":         {parts{Ref: ref(1), List: []sealed{{}}, Any: sealed{}}, true},
+		"in a list":    {parts{Ref: ref(1), List: []sealed{{}, hides}}, false},
+		"in an any":    {parts{Ref: ref(1), Any: map[string]any{"a": []any{hides}}}, false},
+		"by a pointer": {parts{Ref: ref(1), Any: &hides}, false},
+	} {
+		r := refRegistry()
+		e, err := Of[parts](r).Encode(&c.v, nil, inlineMax)
+		if c.ok && (err != nil || len(e.Refs) != 1) || !c.ok && !errors.Is(err, errs.ErrNotEncodable) {
+			t.Errorf("%s: %v, %v", name, e.Refs, err)
+		}
+	}
+	r := refRegistry()
+	if _, err := Of[sealed](r).Encode(&hides, nil, inlineMax); !errors.Is(err, errs.ErrNotEncodable) {
+		t.Errorf("alone: %v", err)
+	}
+	var in any = hides
+	if _, err := Of[any](r).Encode(&in, nil, inlineMax); !errors.Is(err, errs.ErrNotEncodable) {
+		t.Errorf("as any: %v", err)
+	}
+}
+
 func TestTypesWithoutReferencesAreNotWalked(t *testing.T) {
 	r := refRegistry()
 	for _, c := range []struct {

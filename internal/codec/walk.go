@@ -18,6 +18,7 @@ const cyclesFrom = 64 // depth from which pointers are remembered: real values a
 type collector struct {
 	reg   *Registry
 	refs  []ids.ObjectID
+	own   bool // a part that only an interface shows encodes itself
 	depth int
 	seen  map[unsafe.Pointer]struct{} // on the way from the root to here
 }
@@ -111,6 +112,7 @@ func (c *collector) dynamic(v reflect.Value) error {
 	if n.err != nil {
 		return n.err.at(v.Type().String())
 	}
+	c.own = c.own || n.own
 	if n.walk {
 		return c.walk(v, n)
 	}

@@ -24,7 +24,7 @@ from ._value import Encoded, encode
 from ._wire import messages as m
 
 LARGE = 100 << 10  # bytes of a pickle that is better off in the store
-LOOK = 2.0  # seconds from a worker's last use of a function to a look whether it is needed
+LOOK = 2.0  # seconds from a worker's last use of a function to a look whether it is needed, and between looks
 
 
 class _Function:
@@ -97,7 +97,7 @@ class Kept:
     def look(self, c: Client) -> None:
         """Asks for the objects of functions that were not used of late. The keeper calls it on each tick."""
         now = time.monotonic()
-        if not (self._entries or self.dropped) or now - self._looked < LOOK / 2:
+        if not (self._entries or self.dropped) or now - self._looked < LOOK:
             return
         self._looked = now
         if self.dropped:

@@ -117,7 +117,7 @@ func (a *Actors) class(name string) *class {
 // nameOf is the function's name; for a Python function, py:name:hash, it is the name in the program, which may have
 // any characters.
 func nameOf(o *wire.TaskOptions) string {
-	if name, ok := strings.CutPrefix(o.Func, wire.PythonPrefix); ok {
+	if _, name, ok := strings.Cut(o.Func, ":"); ok {
 		if i := strings.LastIndexByte(name, ':'); i > 0 {
 			return name[:i]
 		}

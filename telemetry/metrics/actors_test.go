@@ -97,3 +97,13 @@ func TestClassesAreBounded(t *testing.T) {
 		t.Errorf("%d series for 100 classes, %d for more", a, b)
 	}
 }
+
+func TestNamesOfFunctions(t *testing.T) {
+	for fn, want := range map[string]string{
+		"app/counter": "app/counter", "py:m.f": "py:m.f", "py:m.f:00ff": "m.f", "py:m.f:00ff+": "m.f", "py:m.<partial>:a:b:00ff": "m.<partial>:a:b",
+	} {
+		if got := nameOf(&wire.TaskOptions{Func: fn}); got != want {
+			t.Errorf("%q is called %q, want %q", fn, got, want)
+		}
+	}
+}
