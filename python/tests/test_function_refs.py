@@ -436,3 +436,41 @@ def test_a_function_is_kept_while_its_object_is_there(clean: Any, monkeypatch: A
     assert len(kept) == 1 and any(o["state"] == "INLINE" for o in objects().values()), id
     put.clear()
     until(lambda: looked() and not len(kept))
+
+
+# ---- nodes of their own: the last, they end this module's
+
+
+def test_over_a_kill_of_the_node(binary: str, request: Any) -> None:
+    mobula.shutdown()
+    kept = request.getfixturevalue("kept")
+    with mobula.init(kept.address):
+        f, large = mobula.remote(closure()), mobula.remote(functools.partial(lambda data, ref: [mobula.get(ref)[0], len(data)], bytes(LARGE), mobula.put(["large"])))
+        assert get([f.remote(), large.remote()]) == ["captured", ["large", LARGE]]
+        settled()
+        kept.kill()
+        kept.start()
+        assert get([f.remote(), large.remote()]) == ["captured", ["large", LARGE]]
+        del f, large
+        until(lambda: gc.collect() is not None and not objects())
+
+
+def test_an_actor_that_outlives_its_job(binary: str, request: Any) -> None:
+    mobula.shutdown()
+    kept = request.getfixturevalue("kept")
+    with mobula.init(kept.address, namespace="n"):
+        data, ref = bytes(LARGE), mobula.put(["captured", b""])
+
+        class Actor:
+            attribute = ref
+
+            def say(self) -> Any:
+                return mobula.get(self.attribute)[0], len(data)
+
+        get(mobula.remote(Actor).options(name="a", lifetime="detached", max_restarts=-1, max_task_retries=-1).remote().say.remote())
+    with mobula.init(kept.address, namespace="n"):
+        a = mobula.get_actor("a")
+        assert get(a.say.remote()) == ("captured", LARGE)
+        mobula.kill(a, no_restart=False)
+        assert get(a.say.remote()) == ("captured", LARGE)
+        mobula.kill(a)
