@@ -13,7 +13,6 @@ from typing import Any, Callable, Iterator
 import cloudpickle
 import pytest
 from cluster import cluster, dir, get, node, objects, until  # noqa: F401
-from waiting import PATIENCE
 
 import mobula
 import mobula.distributed
@@ -82,7 +81,9 @@ def closure() -> Callable[[], Any]:
 
 
 def default() -> Callable[[], Any]:
-    def f(ref: Any = mobula.put(["captured", b""])) -> Any:
+    made = mobula.put(["captured", b""])
+
+    def f(ref: Any = made) -> Any:
         return mobula.get(ref)[0]
 
     return f
@@ -97,7 +98,9 @@ def attribute() -> Callable[[], Any]:
 
 
 def keyword() -> Callable[[], Any]:
-    def f(*, refs: Any = {"a": [mobula.put(["captured", b""])]}) -> Any:  # noqa: B006
+    made = {"a": [mobula.put(["captured", b""])]}
+
+    def f(*, refs: Any = made) -> Any:
         return mobula.get(refs["a"][0])[0]
 
     return f
@@ -326,7 +329,7 @@ def actor_class() -> Any:
     default = mobula.put(["captured", b""])
 
     class Actor:
-        attribute = {"ref": mobula.put(["captured", b""])}
+        attribute: Any = {"ref": mobula.put(["captured", b""])}  # noqa: RUF012
 
         def __init__(self, ref: Any = default) -> None:
             self.ref = ref

@@ -210,7 +210,7 @@ def test_what_cannot_be_pickled_is_named() -> None:
         v.encode(p, INLINE)
     lock = threading.Lock()
     with pytest.raises(NotEncodableError, match=r"\.lock"):
-        v.pickler_for_functions(lambda: lock)
+        v.pickler_for_functions(lambda: lock, [])
 
 
 def test_lambdas_and_classes_of_main_go_by_value() -> None:
