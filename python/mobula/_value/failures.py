@@ -14,8 +14,8 @@ from .._said import named, said
 from .._wire.codec import from_wire, to_wire
 from .._wire.messages import Error
 from ..exceptions import MobulaError, PythonError, TaskError, task_error
+from .by_value import ByValue
 from .pickled import class_name, dumps, local
-from .views import CloudPickler
 
 Put = Callable[[bytes], Any]  # puts bytes as an object and returns its reference
 
@@ -96,7 +96,7 @@ class _Bare:
         return _exception_parts.remade, self._parts
 
 
-class _PartsPickler(CloudPickler):
+class _PartsPickler(ByValue):
     """Pickles every exception in a value as its parts, except TaskErrors, whose own pickle does so."""
 
     @classmethod

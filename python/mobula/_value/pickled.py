@@ -17,7 +17,7 @@ from typing import Any, Optional, Sequence
 import cloudpickle
 
 from ..exceptions import MobulaError, NotDecodableError, NotEncodableError
-from . import views
+from . import by_value, views
 from .meta import MAX_CACHED, NO_PARTS, NO_REFS, PICKLE, Encoded, flat, header
 
 PAGE_FROM = 1 << 20  # buffers of at least so many bytes begin at a page
@@ -124,7 +124,7 @@ def dumps(x: Any, buffers: Optional[list[pickle.PickleBuffer]], refs: list[Any])
         buffers.clear()
     refs.clear()
     try:
-        return views.cloud_dumps(x, aside)
+        return by_value.dumps(x, aside)
     except MobulaError:
         raise
     except Exception as why:
@@ -144,12 +144,6 @@ def by_name(data: bytes) -> bool:
         return False
     registered = cloudpickle.list_registry_pickle_by_value()
     return not registered or not any(module.encode() in data for module in registered)
-
-
-def by_value(module: str) -> bool:
-    """Whether a module, or a package that it is in, is registered with cloudpickle to be pickled by value."""
-    registered = cloudpickle.list_registry_pickle_by_value()
-    return bool(registered) and any(module == m or module.startswith(m + ".") for m in registered)
 
 
 def name_of(x: Any) -> str:
@@ -180,7 +174,7 @@ def _culprit(x: Any, path: str, why: Exception, depth: int) -> tuple[str, Any, E
             parts += [(f"{path}.{k}", v) for k, v in list(vars(x).items())]
     for where, part in parts:
         try:
-            cloudpickle.dumps(part, 5, buffer_callback=lambda b: None)
+            by_value.dumps(part, lambda b: None)
         except RecursionError:
             continue
         except Exception as inner:
@@ -237,7 +231,7 @@ def pickler_for_functions(x: Any, refs: list[Any]) -> bytes:
     """Pickles a function or class for workers: by value, unless they can import it. The references in it are appended to refs."""
     before, local.refs = local.refs, refs
     try:
-        return views.cloud_dumps(x)
+        return by_value.dumps(x)
     except Exception as why:
         path, culprit, why = _culprit(x, getattr(x, "__qualname__", type(x).__name__), why, 0)
         raise NotEncodableError(f"{path}: {name_of(culprit)} cannot be pickled: {why}") from why

@@ -50,14 +50,6 @@ def obviously_plain(x: Any, depth: int = 2) -> bool:
     return depth > 0 and all([type(y) in _PLAIN or obviously_plain(y, depth - 1) for y in x])
 
 
-def cloud_dumps(x: Any, aside: Optional[Callable[[pickle.PickleBuffer], Any]] = None) -> bytes:
-    """What cloudpickle.dumps gives, but for views."""
-    refresh()
-    out = io.BytesIO()
-    CloudPickler(out, 5, buffer_callback=aside).dump(x)
-    return out.getvalue()
-
-
 class Pickler(pickle.Pickler):
     """A pickler with the reducers for views. Call refresh before one is made."""
 

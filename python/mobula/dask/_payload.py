@@ -105,7 +105,7 @@ class Writer:
             return f
         if not isinstance(f, (types.FunctionType, type)):
             return None
-        if _by_name(f):
+        if _value.importable(f):
             return f
         try:
             named = self.function(f) if type(f) is types.FunctionType else None
@@ -176,7 +176,7 @@ class Writer:
     def reduced(self, x: Any, files: bool) -> Any:
         """How a pickle has a function that workers cannot import: the worker loads its file, or has it in place of the reference to it. With
         files false, only those in the store."""
-        if type(x) is not types.FunctionType or _by_name(x) or (not files and not self._exported(x).stored(self._client)):
+        if type(x) is not types.FunctionType or _value.importable(x) or (not files and not self._exported(x).stored(self._client)):
             return NotImplemented
         how = self.function(x)
         return (load_function, (how,)) if type(how) is str else how.__reduce__()
@@ -191,7 +191,7 @@ class _Pickler(_value.Pickler):
         return self._writer.reduced(x, True)
 
 
-class _ByValue(_value.CloudPickler):
+class _ByValue(_value.ByValue):
     def __init__(self, out: io.BytesIO, writer: Writer, buffers: list[int]) -> None:
         super().__init__(out, 5, buffer_callback=lambda b: writer.buffer(b, buffers))
         self._writer = writer
@@ -199,19 +199,6 @@ class _ByValue(_value.CloudPickler):
     def reducer_override(self, x: Any) -> Any:
         how = self._writer.reduced(x, False)
         return how if how is not NotImplemented else super().reducer_override(x)
-
-
-def _by_name(f: Any) -> bool:
-    """Whether workers can import the function or class by its module and name."""
-    module: str = f.__module__ or ""
-    if module == "__main__" or "<" in f.__qualname__ or _value.by_value(module):
-        return False
-    import sys
-
-    found: Any = sys.modules.get(module)
-    for part in f.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is f
 
 
 def load_function(sha: str) -> Any:

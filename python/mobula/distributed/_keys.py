@@ -7,7 +7,7 @@ import pickle
 import uuid
 from typing import Any
 
-import cloudpickle
+from .. import _value
 
 
 def token(*parts: Any) -> str:
@@ -15,7 +15,7 @@ def token(*parts: Any) -> str:
     digest = hashlib.blake2b(digest_size=16)
     buffers: list[pickle.PickleBuffer] = []
     try:
-        digest.update(cloudpickle.dumps(parts, 5, buffer_callback=buffers.append))
+        digest.update(_value.dumps(parts, buffers.append))
         for b in buffers:
             digest.update(b.raw())
     except Exception:
