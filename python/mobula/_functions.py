@@ -40,7 +40,7 @@ from typing import Any, Callable, NamedTuple, Optional, Protocol, Sequence, Type
 
 import cbor2
 
-from . import _ids, _runtime
+from . import _callables, _ids, _runtime
 from ._client import Client
 from ._refs import ObjectRef
 from ._stored import LARGE, kept, put_function
@@ -280,14 +280,12 @@ def method_table(cls: type[Any]) -> dict[str, tuple[int, str]]:
         if name.startswith("__") and name not in ("__call__", "__enter__", "__exit__"):
             continue
         f = inspect.getattr_static(cls, name, None)
-        if isinstance(f, (staticmethod, classmethod)):
-            f = f.__func__
-        if not callable(f):
+        said = _callables.marked(f, MARK)
+        if not said and not _callables.is_method(cls, name):
             continue
-        said: dict[str, Any] = getattr(f, MARK, {})
         n = said.get("num_returns")
         if n is None:
-            n = -1 if inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f) else 1
+            n = -1 if _callables.is_stream(f) else 1
         out[name] = (count_returns(n), said.get("concurrency_group", ""))
     return out
 
@@ -315,5 +313,5 @@ def count_returns(n: Any) -> int:
 
 def is_async(cls: type[Any]) -> bool:
     """Whether an actor of this class runs in an event loop: at least one method is a coroutine."""
-    return any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f)
-               for _, f in inspect.getmembers(cls, predicate=inspect.isfunction))
+    static = (inspect.getattr_static(cls, name, None) for name in dir(cls))
+    return any(inspect.isasyncgenfunction(g) or inspect.iscoroutinefunction(g) for f in static for g in _callables.functions_of(f))

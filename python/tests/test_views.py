@@ -239,7 +239,7 @@ def closure(a: Any) -> Callable[[], Any]:
 
 def test_what_a_function_captures_costs_what_it_shows() -> None:
     for x in (big()[:10], big()[::100_000], np.broadcast_to(np.float64(3), (1 << 27,)), *(v for v in (arrow_values()["texts"], arrow_values()["table"]))):
-        data = _value.pickler_for_functions(closure(x))
+        data = _value.pickler_for_functions(closure(x), [])
         assert len(data) < 8192
         y = pickle.loads(data)()
         assert y.equals(x) if hasattr(y, "equals") else y.shape == x.shape and y[-1] == x[-1]

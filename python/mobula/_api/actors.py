@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partialmethod, singledispatchmethod
 from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
 
-from .. import _functions, _html, _ids, _options, _runtime, _trace, _value
+from .. import _callables, _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._callsites import CallSites, callsite
 from .._client import Client, Handle, answer_error
 from .._functions import Exported, count_returns
@@ -20,9 +21,10 @@ from .state import request
 
 _current = _runtime.current
 LEARN_TIMEOUT = 60.0
+_ASKED = ("_repr_", "_ipython_")  # notebooks ask any object for methods of such names
 
 T_co = TypeVar("T_co", covariant=True)
-M = TypeVar("M", bound=Callable[..., Any])
+M = TypeVar("M", bound=Union[Callable[..., Any], "partialmethod[Any]", "singledispatchmethod[Any]"])
 
 
 def method(*, num_returns: Union[int, str, None] = None,
@@ -104,8 +106,8 @@ class ActorHandle(Generic[T_co]):
         d["_pending_calls"] = pending_calls_of(ref._c, self._id(), max_pending_calls)
 
     def __getattr__(self, name: str) -> ActorMethod:
-        if name.startswith(("__", "_repr_", "_ipython_")) and name != "__call__":
-            raise AttributeError(name)  # notebooks look for these names; do not ask the actor for them
+        if name.startswith(("__", *_ASKED)) and name != "__call__":
+            raise AttributeError(name)  # do not ask the actor
         methods = self._methods
         if methods is None:
             methods = self._learn()
@@ -167,52 +169,91 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
 
         Counter = mobula.remote(Counts)
         counter = Counter.options(name="c", lifetime="detached").remote()
+
+    Its other attributes are those of the class, in this process: constants, static and class methods, nested classes, but no methods of
+    instances. options and remote are always its own; __wrapped__ is the class. isinstance and issubclass take it as the class.
     """
 
     def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
         _options.check(options, _options.ACTOR, f"actor {target.name}")
-        self._target = target
-        self._options = dict(options)
-        self._methods = _functions.method_table(target.target)
-        _options.actor("", self._options, "", 1)
-        self.__name__ = getattr(target.target, "__name__", "actor")
-        self.__doc__ = getattr(target.target, "__doc__", None)
-        self.__wrapped__ = target.target
+        _options.actor("", options, "", 1)
+        cls = target.target
+        self.__target = target  # names that no attribute of the class has
+        self.__options = dict(options)
+        self.__methods = _functions.method_table(cls)
+        self.__concurrency = 1000 if _functions.is_async(cls) else 1
+        self.__name__ = getattr(cls, "__name__", "actor")
+        self.__qualname__ = getattr(cls, "__qualname__", "actor")
+        self.__module__ = getattr(cls, "__module__", None) or ""
+        self.__doc__ = getattr(cls, "__doc__", None)
+        self.__wrapped__ = cls
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
-        raise TypeError(f"{self._target.name} is an actor: make one with {self.__name__}.remote()")
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
+        raise TypeError(f"{self.__target.name} is an actor: make one with {self.__name__}.remote()")
 
     def __mro_entries__(self, bases: Any) -> Any:
         name = self.__name__
-        raise TypeError(f"{self._target.name} is an actor: derive from the class itself, {name}.__wrapped__, and make an actor of "
+        raise TypeError(f"{self.__target.name} is an actor: derive from the class itself, {name}.__wrapped__, and make an actor of "
                         "what derives from it")
 
     def options(self, **options: Any) -> ActorClass[P, T_co]:
         """Returns the same class with other options. InvalidError for an unknown option or a wrong value."""
-        return ActorClass(self._target, {**self._options, **options})
+        return ActorClass(self.__target, {**self.__options, **options})
 
-    def _create(self, *args: Any, **kwargs: Any) -> ActorHandle[T_co]:
+    def __create(self, /, *args: Any, **kwargs: Any) -> ActorHandle[T_co]:
         """Makes an actor with these constructor arguments and returns its handle.
 
         It does not wait for the actor, unless the actor has a name: then it waits for the constructor, and raises its error, or
         NameTakenError if another actor has the name.
         """
         c = _runtime.client()
-        func = self._target.publish(c)
+        func = self.__target.publish(c)
         sha = func.removesuffix(_functions.STORED)
-        concurrency = 1000 if _functions.is_async(self._target.target) else 1
-        o = _options.actor(f"py:{self._target.name}:{func}", self._options, c.welcome.namespace, concurrency)
+        o = _options.actor(f"py:{self.__target.name}:{func}", self.__options, c.welcome.namespace, self.__concurrency)
         if o.actor_name:
-            self._target.publish_methods(c, self._methods)
-        function = self._target if self._target.stored(c) else None
-        made, most = create(c, o, args, kwargs, _options.timeout(self._options), function=function)
-        return ActorHandle(made, self._target.name, sha, self._methods, most)
+            self.__target.publish_methods(c, self.__methods)
+        function = self.__target if self.__target.stored(c) else None
+        made, most = create(c, o, args, kwargs, _options.timeout(self.__options), function=function)
+        return ActorHandle(made, self.__target.name, sha, self.__methods, most)
 
-    if not TYPE_CHECKING:  # its types are those of Remote
-        remote = _create
+    if not TYPE_CHECKING:  # its types are those of Remote, and a type checker knows the attributes of the class itself
+        remote = __create
+
+        def __getattr__(self, name: str) -> Any:
+            cls = self.__dict__.get("__wrapped__")
+            if cls is None or name.startswith(_ASKED):
+                raise AttributeError(name)
+            try:
+                found = getattr(cls, name)
+            except AttributeError:
+                raise AttributeError(f"actor class {self.__name__} has no attribute {name!r}", name=name, obj=self) from None
+            if name.startswith("__") and callable(found):
+                raise AttributeError(name)  # pickle, copy, Dask and others would take the instances' methods for those of this object
+            if _callables.binds(cls, name):  # nor may pickle find it here: a method by name is one of another class than the actor's
+                raise AttributeError(f"{name} is a method of {self.__name__}: make an actor with {self.__name__}.remote(), or take "
+                                     f"{self.__name__}.__wrapped__.{name}", name=name, obj=self)
+            return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith(("__", "_ActorClass__")):
+            self.__dict__[name] = value
+        else:
+            setattr(self.__wrapped__, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__wrapped__, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self.__wrapped__)})
+
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, self.__wrapped__)
+
+    def __subclasscheck__(self, cls: Any) -> bool:
+        return issubclass(cls.__wrapped__ if isinstance(cls, ActorClass) else cls, self.__wrapped__)
 
     def __reduce__(self) -> Any:
-        return ActorClass, (self._target, self._options)
+        return ActorClass, (self.__target, self.__options)
 
 
 def restore_actor(id: bytes, name: str, sha: str, methods: Optional[dict[str, tuple[int, str]]], max_pending_calls: int = -1) -> ActorHandle[Any]:
@@ -248,10 +289,10 @@ class ActorMethod:
         all_options = {**self._options, **options}
         return type(self)(self._ref, self._func, self._name, self._returns, self._group, all_options, self._encode, self._pending_calls)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self._name} is an actor's method: call {self._name}.remote()")
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the method and returns a reference to its result. With several results it returns a list of references, with a stream an
         ObjectRefGenerator, with none None.
 

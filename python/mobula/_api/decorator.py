@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, Iterator, Mapping, Protocol, TypeVar, Union, overload
 
+from .. import _callables
 from .._functions import Exported
 from .._refs import ObjectRefGenerator
 from ..exceptions import InvalidError
@@ -84,6 +85,6 @@ def _make(target: Any, options: Mapping[str, Any]) -> Any:
         return ActorClass(Exported(target), options)
     if not callable(target):
         raise InvalidError(f"{target!r} is neither a function nor a class")
-    if inspect.iscoroutinefunction(target):
+    if _callables.is_coroutine(target):
         raise InvalidError(f"{getattr(target, '__name__', target)} is a coroutine: only methods of actors can be")
     return RemoteFunction(Exported(target), options)

@@ -83,7 +83,7 @@ class GoFunction:
         """Returns the same function with other options."""
         return GoFunction(self.name, {**self._options, **options})
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Submits a task and returns the reference to its result. With several results it returns a list of references, with a stream an
         ObjectRefGenerator, with none None."""
         _positional(self.name, kwargs)
@@ -92,7 +92,7 @@ class GoFunction:
         tail = hot.spec_tail(deadline=deadline(c, _options.timeout(self._options)))
         return submit(c, tc, tc.next_task(), self._field, args, {}, self._returns, tail, self._encode, self._callsites.next())
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(f"{self.name} is a function of a Go program: call .remote()")
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ class GoActorClass:
         """Returns the same actor type with other options."""
         return GoActorClass(self.name, {**self._options, **options})
 
-    def remote(self, *args: Any, **kwargs: Any) -> GoActorHandle:
+    def remote(self, /, *args: Any, **kwargs: Any) -> GoActorHandle:
         """Makes an actor and returns its handle. It does not wait for the actor, unless the actor has a name: then it raises the
         constructor's error, or NameTakenError if another actor has the name."""
         _positional(self.name, kwargs)
@@ -174,7 +174,7 @@ class GoMethod(ActorMethod):
 
     __slots__ = ()
 
-    def remote(self, *args: Any, **kwargs: Any) -> Any:
+    def remote(self, /, *args: Any, **kwargs: Any) -> Any:
         """Calls the method, as ActorMethod.remote does."""
         _positional(self._func, kwargs)
         return super().remote(*args)

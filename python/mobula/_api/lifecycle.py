@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Callable, Iterator, Literal, Mapping, Optional, Sequence
 
 from .. import _ids, _runtime, _value
@@ -115,12 +116,12 @@ class Timer:
         self._ended.set()
 
 
-def after(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Timer:
+def after(seconds: float, method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Timer:
     """Calls a method of the running actor once, after so many seconds. Use it inside an actor; see every."""
     return _timer("after", seconds, False, method, args, kwargs)
 
 
-def every(seconds: float, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Timer:
+def every(seconds: float, method: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Timer:
     """Calls a method of the running actor every so many seconds. Use it inside an actor.
 
         def __init__(self):
@@ -139,6 +140,8 @@ def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], a
     actor = tc.host()
     if actor is None:
         raise InvalidError(f"{what}: this code runs in no actor")
+    while isinstance(method, partial):  # that is what a partialmethod gives, too
+        args, kwargs, method = (*method.args, *args), {**method.keywords, **kwargs}, method.func
     name = getattr(method, "__name__", "")
     if not name or getattr(method, "__self__", None) is None:
         raise InvalidError(f"{what}: want a method of the actor, as self.tick, got {method!r}")

@@ -37,7 +37,7 @@ class Remote(Generic[P, S_co]):
     remote and __call__."""
 
     @overload
-    def remote(self, *args: P.args, **kwargs: P.kwargs) -> S_co: ...
+    def remote(self, /, *args: P.args, **kwargs: P.kwargs) -> S_co: ...
     @overload
     def remote(self: Callable[Concatenate[A, Q], Any], a: Union[A, ObjectRef[A]], /, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
     @overload
@@ -71,6 +71,6 @@ class Remote(Generic[P, S_co]):
     def remote(*args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
         """Raises TypeError, which says how to call it instead."""
         raise NotImplementedError

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, Mapping, NoReturn, Optional, TypeVar, Union, overload
 
-from .. import _ids, _options, _runtime
+from .. import _callables, _ids, _options, _runtime
 from .._callsites import CallSites
 from .._client import Client
 from .._functions import Exported, described
@@ -38,7 +37,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._returns = 1
         self._timeout = _options.timeout(options)
         self._callsites = CallSites()
-        if "num_returns" not in self._options and inspect.isgeneratorfunction(target.target):
+        if "num_returns" not in self._options and _callables.is_stream(target.target):
             self._options["num_returns"] = "streaming"
         _options.task("", self._options)  # raises an error of the options now, where they are written
         self.__qualname__ = described(target.target)[1]
@@ -47,7 +46,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self.__module__ = getattr(target.target, "__module__", None) or ""
         self.__wrapped__ = target.target
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> NoReturn:
         name = self.__name__
         raise TypeError(f"{self._target.name} is remote: call {name}.remote() for a task, or {name}.__wrapped__() for the "
                         "function itself")
@@ -73,7 +72,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._returns = o.num_returns
         self._for = c
 
-    def _submit(self, *args: Any, **kwargs: Any) -> Any:
+    def _submit(self, /, *args: Any, **kwargs: Any) -> Any:
         """Submits a task and returns the reference to its result. With several results it returns a list of references, with a stream an
         ObjectRefGenerator, with none None.
 
