@@ -34,6 +34,10 @@ from .exceptions import InvalidError, MobulaError, TaskError, original, without_
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Plain = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]  # a call: function, arguments, keyword arguments
+
+resolvers: list[Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Plain]] = []  # mobula.distributed adds its own, for futures as arguments
+
 _TICK = 0.001  # the smallest share of a CPU that a task can ask for
 
 
@@ -52,8 +56,8 @@ class Executor(futures.Executor):
 
     When a worker dies, its call loses an attempt and the executor goes on. A future raises the function's own exception, whose
     cause has the remote traceback. Arguments are pickled by submit; the future has the error if that fails. An ObjectRef
-    that is itself an argument is passed as its value. A future counts as running once its call is at the node, even if
-    it waits there.
+    that is itself an argument is passed as its value, and so are futures of mobula.distributed, also inside containers. A future
+    counts as running once its call is at the node, even if it waits there.
     """
 
     def __init__(self, max_workers: Optional[int] = None, *, initializer: Optional[Callable[..., object]] = None,
@@ -264,6 +268,8 @@ class _Calls:
         future: Future[Any] = Future()
         self._check()
         try:
+            for resolve in resolvers:
+                fn, args, kwargs = resolve(fn, args, kwargs)
             packed = self.caller.pack(fn, args, kwargs, name)
         except MobulaError as x:
             if self._client.dead is not None:

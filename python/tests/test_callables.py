@@ -126,7 +126,7 @@ class Many:
     def two_told(self, x: Any) -> Any:
         return x, x
 
-    @functools.lru_cache(maxsize=3)
+    @functools.lru_cache(maxsize=3)  # noqa: B019  # programs have such methods
     def cached(self, x: int) -> Any:
         return object() if x < 0 else x
 

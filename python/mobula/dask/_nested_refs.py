@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 import io
+import operator
 import pickle
 import types
 from typing import Any
@@ -15,10 +17,12 @@ from ..exceptions import MobulaError, TaskError
 
 _OURS = (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)  # types that a copy of a task shares with the original
 
+_KEPT = -1  # the persistent id of the list itself
+
 
 def with_values(node: GraphNode) -> GraphNode:
-    """A copy of the task with values in place of references. The task itself, if it has no references or cannot be pickled. Large buffers
-    are not copied."""
+    """A copy of the task with values in place of references; the task itself, if it has none. The copy shares with it what cannot be pickled, and
+    large buffers."""
     out = io.BytesIO()
     finds = _Finds(out)
     try:
@@ -53,10 +57,23 @@ class _Finds(pickle.Pickler):
     def persistent_id(self, x: Any) -> Any:
         if type(x) is ObjectRef:
             self.refs.add(len(self.kept))
+        elif x is self.kept:
+            return _KEPT
         elif not isinstance(x, _OURS):
             return None
         self.kept.append(x)
         return len(self.kept) - 1
+
+    def reducer_override(self, x: Any) -> Any:
+        reduce = copyreg.dispatch_table.get(type(x))
+        try:
+            parts = reduce(x) if reduce is not None else x.__reduce_ex__(5)
+        except Exception:
+            parts = ""  # a lock, a file, or a generator
+        if type(parts) is tuple:
+            return parts
+        self.kept.append(x)
+        return operator.getitem, (self.kept, len(self.kept) - 1)
 
 
 class _Puts(pickle.Unpickler):
@@ -65,7 +82,7 @@ class _Puts(pickle.Unpickler):
         self._kept = kept
 
     def persistent_load(self, i: Any) -> Any:
-        return self._kept[i]
+        return self._kept if i == _KEPT else self._kept[i]
 
 
 __all__ = ["fetched", "with_values"]

@@ -17,7 +17,7 @@ import io
 import pickle
 import struct
 import types
-from typing import Any, Hashable, Optional, Sequence
+from typing import Any, Collection, Hashable, Optional, Sequence
 
 import dask
 from dask.task_spec import GraphNode, Task, TaskRef
@@ -47,6 +47,13 @@ def is_small(x: Any) -> bool:
     if type(x) is tuple:
         return len(x) <= 8 and all(map(is_small, x))
     return isinstance(x, _SMALL)
+
+
+def _are_plain(args: Collection[Any]) -> bool:
+    kinds = set(map(type, args))
+    if slice in kinds and not all(_PLAIN.issuperset(map(type, (a.start, a.stop, a.step))) for a in args if type(a) is slice):
+        return False
+    return _PLAIN.issuperset(kinds)
 
 
 class Writer:
@@ -85,7 +92,7 @@ class Writer:
             if type(node) is not Task:
                 return None
             f, args, named = node.func, node.args, node.kwargs
-            if not _PLAIN.issuperset(map(type, args)) or (named and not _PLAIN.issuperset(map(type, named.values()))):
+            if not _are_plain(args) or (named and not _are_plain(named.values())):
                 return None
             known = self._called.get(id(f))
             if known is None:

@@ -4,7 +4,7 @@
 
     with Client() as client:
         xs = client.map(load, names)
-        total = client.submit(sum, xs)          # futures are passed as their values, also inside lists and dicts
+        total = client.submit(sum, xs)          # futures are passed as their values, also inside containers
         for future, x in as_completed(xs, with_results=True):
             print(future.key, x)
         print(total.result())
@@ -17,7 +17,7 @@ as_completed is used with async for.
     _future        Future, and the state that futures of one key share
     _as_completed  as_completed, wait and progress
     _secede        secede, rejoin and worker_client
-    _nested        futures inside lists, tuples, sets and dicts
+    _nested        futures in arguments, also inside containers
     _keys          keys of calls and data
 """
 

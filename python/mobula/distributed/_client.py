@@ -15,15 +15,14 @@ from .._api.state import html
 from .._call import Caller, call, label
 from .._callbacks import CallbackThread
 from .._client import Client as Connection
+from .._containers import MISSING
 from .._executor import Executor
 from .._refs import ObjectRef
 from ..exceptions import InvalidError, ShutdownError, original
 from . import _future
-from ._future import FINISHED, Future, State
+from ._future import CANCELLED, FINISHED, Future, State
 from ._keys import function_name, token, unique
-from ._nested import Slot, call_with, replace, take_out
-
-_MISSING = object()
+from ._nested import call_with, put_in, take_out
 
 
 class Client:
@@ -84,8 +83,9 @@ class Client:
                resources: Optional[Mapping[str, float]] = None, retries: Optional[int] = None, priority: float = 0,
                fifo_timeout: Any = None, allow_other_workers: bool = False, actor: bool = False, actors: bool = False,
                pure: bool = True, **kwargs: Any) -> Future:
-        """Submits func(*args, **kwargs) and returns its future. Futures in the arguments, also inside lists, tuples, sets and dicts, are
-        passed as their results.
+        """Submits func(*args, **kwargs) and returns its future. Futures in the arguments are passed as their results, also inside
+        containers: lists, tuples, sets, dicts with their keys, deques, named tuples and other subclasses of these, dataclasses. The call fails
+        with the error of a future that fails, and is cancelled with one that is cancelled.
 
         key: names the call. While there is a future with the same key, submit returns its result and does not call again. By
         default the key follows from the function and its arguments; with pure=False it is unique. resources: amounts by name, such as
@@ -104,6 +104,10 @@ class Client:
         if key is None:
             name = function_name(func)
             key = f"{name}-" + (token(func, plain_args, plain_kwargs, [f.key for f in futures]) if pure else unique())
+
+        dropped = next((f for f in futures if f.cancelled()), None)
+        if dropped is not None:
+            return Future(self, key, State(dropped.ref, CANCELLED))
 
         def submitted(c: Connection) -> ObjectRef[Any]:
             caller = self._caller(c, resources, retries)
@@ -147,7 +151,7 @@ class Client:
         c = self._connected()
         with self._making:
             state = self._states.get(key)
-            if state is None or state.status == "cancelled" or state.ref._c is not c:
+            if state is None or state.status == CANCELLED or state.ref._c is not c:
                 state = self._states[key] = State(make(c))
                 state.begin()
         return Future(self, key, state)
@@ -199,9 +203,10 @@ class Client:
         return self._future(key, lambda c: put(x))
 
     def gather(self, futures: Any, errors: str = "raise", direct: Optional[bool] = None) -> Any:
-        """Returns the results of futures in the same shape of lists, tuples, sets and dicts.
+        """Returns the results of futures in the same shape of containers, as submit knows them.
 
-        errors: "raise" raises the exception of the first that failed, "skip" leaves those out. direct is accepted and does nothing.
+        errors: "raise" raises the exception of the first that failed, "skip" leaves those out; a field of a named tuple or a
+        dataclass is None then. direct is accepted and does nothing.
         """
         if errors not in ("raise", "skip"):
             raise InvalidError(f'errors={errors!r}: want "raise" or "skip"')
@@ -225,11 +230,11 @@ class Client:
 
     async def _gather_async(self, shape: Any, found: list[Future], errors: str) -> Any:
         values: list[Any] = await asyncio.gather(*[f._result() for f in found], return_exceptions=errors == "skip")
-        return _shaped(shape, [_MISSING if isinstance(v, BaseException) and f.status != FINISHED else v
+        return _shaped(shape, [MISSING if isinstance(v, BaseException) and f.status != FINISHED else v
                                for f, v in zip(found, values)])
 
     def cancel(self, futures: Any, force: bool = False) -> Any:
-        """Cancels the calls of futures, in any shape of lists, tuples, sets and dicts. force: kills their processes."""
+        """Cancels the calls of futures, in any containers. force: kills their processes."""
         found: list[Future] = []
         take_out(futures, found)
         for f in found:
@@ -305,26 +310,13 @@ def _attempt(f: Future) -> Any:
     try:
         return f.result()
     except Exception:
-        return _MISSING
+        return MISSING
 
 
 def _shaped(shape: Any, values: list[Any]) -> Any:
     """The shape with values in its slots. Slots whose value is missing are left out."""
-    def kept(x: Any) -> bool:
-        return not (type(x) is Slot and values[x.number] is _MISSING)
-
-    def prune(x: Any) -> Any:
-        cls = type(x)
-        if cls in (list, tuple, set, frozenset):
-            return cls([prune(y) for y in x if kept(y)])
-        if cls is dict:
-            return {k: prune(y) for k, y in x.items() if kept(y)}
-        return x
-
-    if any(v is _MISSING for v in values):
-        shape = prune(shape)
-    filled = replace(shape, lambda slot: values[slot.number], Slot)
-    return None if filled is _MISSING else filled
+    filled = put_in(shape, values)
+    return None if filled is MISSING else filled
 
 
 async def _nothing() -> None:

@@ -19,9 +19,9 @@ PENDING, FINISHED, ERROR, CANCELLED = "pending", "finished", "error", "cancelled
 class State:
     """The state that all futures of one key share."""
 
-    def __init__(self, ref: ObjectRef[Any]) -> None:
+    def __init__(self, ref: ObjectRef[Any], status: str = PENDING) -> None:
         self.ref = ref
-        self.status = PENDING
+        self.status = status
         self._watchers: list[Callable[[], None]] = []  # called once, in any thread; they must not block
 
     def begin(self) -> None:
@@ -197,8 +197,11 @@ class Future:
         return restore_future, (self.key, self.ref)
 
 
-def restore_future(key: str, ref: ObjectRef[Any]) -> Future:
-    """Unpickles a future, as one of the process' default client; pickles name this function."""
+def restore_future(key: str, ref: Any) -> Any:
+    """Unpickles a future, as one of the process' default client; pickles name this function. In a task of a Dask graph a value stands in for
+    the reference, and also for the future."""
+    if not isinstance(ref, ObjectRef):
+        return ref
     return default_client()._future(key, lambda c: ref)
 
 
