@@ -12,6 +12,7 @@ from . import _payload
 from ._annotations import notes_of
 from ._delayed import culled
 from ._observe import observed, on_node, submitted
+from ._persisted import nodes, shown
 from ._plan import flat_keys, nested, normal, plan
 from ._rerun import failures_rerun_locally, rerunning
 from ._ship import collect, fusing, ship
@@ -47,9 +48,10 @@ class Scheduler:
             return nested(keys, collect(s, wanted))
 
     def persist(self, collections: Sequence[Any], optimize_graph: bool = True, **kwargs: Any) -> Any:
-        """Starts computing collections, and returns collections whose graphs hold references to the results."""
-        return dask.persist(*collections, scheduler=functools.partial(references, optimize_graph=optimize_graph),
-                            optimize_graph=optimize_graph, **kwargs)
+        """Starts computing collections, and returns collections whose graphs hold references to the results. Any scheduler can compute
+        with them."""
+        return shown(dask.persist(*collections, scheduler=functools.partial(_begun, optimize_graph=optimize_graph),
+                                  optimize_graph=optimize_graph, **kwargs))
 
     def __repr__(self) -> str:
         return "<mobula.dask.get>"
@@ -74,6 +76,11 @@ def references(dsk: Any, keys: Any, **kwargs: Any) -> Any:
         for f in ours.of("finish"):
             f(result)
         return result
+
+
+def _begun(dsk: Any, keys: Any, **kwargs: Any) -> Any:
+    """A scheduler function that gives what references gives, in nodes that any scheduler can run."""
+    return nodes(keys, references(dsk, keys, **kwargs))
 
 
 _enabled: list[_Enabled] = []

@@ -14,6 +14,7 @@ from dask.task_spec import Alias, DataNode, GraphNode, Task, TaskRef
 
 from .._refs import ObjectRef
 from ._nodes import nodes_of
+from ._persisted import Persisted, check
 
 Key = Hashable
 Alike = Callable[[Key, Key], bool]  # whether two tasks have the same options
@@ -145,6 +146,7 @@ class Plan:
         if key in done:
             return
         if key in self.given:
+            check(key, self.given[key])
             done.add(key)
             return
         node = self.nodes.get(key)
@@ -202,7 +204,9 @@ def plan(dsk: Any, keys: Any) -> Plan:
     dsk = normal(dsk)
     given: dict[Key, ObjectRef[Any]] = {}
     for k, v in dsk.items():
-        if isinstance(v, DataNode) and type(v.value) is ObjectRef:
+        if isinstance(v, Persisted):
+            given[k] = v.object_ref
+        elif isinstance(v, DataNode) and type(v.value) is ObjectRef:
             given[k] = v.value
     p = Plan(dsk, given)
     p.reach(flat_keys(keys))
