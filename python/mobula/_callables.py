@@ -62,7 +62,9 @@ def is_method(cls: type[Any], name: str) -> bool:
 def binds(cls: type[Any], name: str) -> bool:
     """Whether an attribute of a class is a method that gets the instance."""
     f = inspect.getattr_static(cls, name, None)
-    return not isinstance(f, (staticmethod, classmethod)) and hasattr(type(f), "__get__") and is_method(cls, name)
+    if isinstance(f, (staticmethod, classmethod)) or not hasattr(type(f), "__get__"):
+        return False
+    return is_method(cls, name) and any(name in vars(c) for c in cls.__mro__)  # those of a metaclass get the class
 
 
 def marked(f: Any, mark: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Finds objects of a kind, such as futures, inside containers, and copies the containers with something else in their place.
 
 Containers are lists, tuples, sets, frozensets, dicts (their keys too), deques, and instances of subclasses of these, such as named tuples, defaultdicts
-and OrderedDicts; slices; and the fields of dataclasses. In other objects nothing is looked for, even if they have attributes: a future there stays a
-future, as with Dask.
+and OrderedDicts; views of dicts, MappingProxyType, ChainMap, UserDict and UserList; slices; and the fields of dataclasses. In other objects nothing
+is looked for, even if they have attributes: a future there stays a future, as with Dask.
 
 A copy has the type of the original and what else is in it: a default factory, the limit of a deque, attributes. No constructor of a user's class
 is called. A container that has none is not copied. A container may contain itself.
@@ -13,13 +13,21 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-from collections import deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, deque
+from types import MappingProxyType
 from typing import Any, Callable, Iterable, Optional, Union
 
 Kind = Union[type[Any], tuple[type[Any], ...]]
 
 MISSING = object()  # replaced by this, an object is left out of its container; a field of a tuple with names, a dataclass or a slice becomes None
 _PLAIN = frozenset((int, float, complex, bool, type(None), str, bytes, bytearray))
+_VIEWS: dict[Any, Callable[[list[Any]], Any]] = {}  # by the type of a view of a dict: makes a view of a new dict that has the items
+for _kind in (dict, OrderedDict):
+    _VIEWS[type(_kind().keys())] = lambda items, kind=_kind: kind.fromkeys(items).keys()  # type: ignore[misc]
+    _VIEWS[type(_kind().values())] = lambda items, kind=_kind: kind(enumerate(items)).values()  # type: ignore[misc]
+    _VIEWS[type(_kind().items())] = lambda items, kind=_kind: kind(items).items()  # type: ignore[misc]
+VIEWS = frozenset((*_VIEWS, MappingProxyType))  # of dicts
+_WRAPPERS = {UserDict: "data", UserList: "data", ChainMap: "maps"}  # classes whose contents are in an attribute
 _SEQUENCES: tuple[Any, ...] = (list, tuple, set, frozenset, deque)
 
 
@@ -39,7 +47,18 @@ def _parts(x: Any) -> Optional[Iterable[Any]]:
         return itertools.chain(dict.keys(x), dict.values(x), _fields(x).values() if _is_record(x) else ())
     if isinstance(x, slice):
         return x.start, x.stop, x.step
+    if type(x) in _VIEWS:
+        return list(x)
+    if isinstance(x, MappingProxyType):
+        return itertools.chain(x.keys(), x.values())
+    if (name := _wrapped(x)) is not None:
+        return (getattr(x, name),)
     return _fields(x).values() if _is_record(x) else None
+
+
+def _wrapped(x: Any) -> Optional[str]:
+    """The attribute with the contents of a UserDict, UserList or ChainMap."""
+    return next((name for cls, name in _WRAPPERS.items() if isinstance(x, cls)), None)
 
 
 def _is_record(x: Any) -> bool:
@@ -106,6 +125,10 @@ class _Copies:
             return self._made[id(x)]
         if isinstance(x, (tuple, frozenset, slice)):
             return self._whole(x)
+        if type(x) in _VIEWS:
+            return _VIEWS[type(x)]([y for y in map(self.of, x) if y is not MISSING])
+        if isinstance(x, MappingProxyType):
+            return MappingProxyType(self.of(x.copy()))
         made = self._made[id(x)] = copy.copy(x)  # before its parts, which may lead back to it
         if isinstance(x, dict):
             self._dict(x, made)
@@ -115,6 +138,8 @@ class _Copies:
             items = [(y, self.of(y)) for y in set.__iter__(x)]
             set.difference_update(made, [y for y, z in items if z is not y])
             set.update(made, [z for y, z in items if z is not y and z is not MISSING])
+        elif (name := _wrapped(x)) is not None:
+            setattr(made, name, self.of(getattr(x, name)))
         self._set_fields(x, made)
         return made
 

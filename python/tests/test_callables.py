@@ -9,7 +9,7 @@ import enum
 import functools
 import pickle
 import sys
-from typing import Any, Iterator
+from typing import Any, Generic, Iterator, TypeVar
 
 import cloudpickle
 import pytest
@@ -184,6 +184,61 @@ def test_a_dataclass_is_an_actor() -> None:
 
     assert [f.name for f in dataclasses.fields(Point)] == ["x", "name"] and Point.__match_args__ == ("x", "name")
     assert got(Point.remote(1, name="self").shown.remote()) == (1, "self", True)
+
+
+class Meta(type):
+    def called(cls) -> str:
+        return cls.__name__
+
+
+T = TypeVar("T")
+
+
+@mobula.remote
+class Stack(Generic[T], metaclass=Meta):
+    def __init__(self, x: Any = None) -> None:
+        self.x = x
+
+    def get(self) -> Any:
+        return self.x
+
+
+def test_an_actor_class_in_annotations_and_of_a_metaclass() -> None:
+    assert Stack.called() == "Stack"
+    assert got(Stack[int].remote(3).get.remote()) == 3
+    for kinds in (Stack | None, None | Stack, Stack | int, int | Stack):
+        assert Stack in kinds.__args__
+    assert isinstance(3, (Stack, int)) and not isinstance("", (Stack, int))
+    with pytest.raises(TypeError, match="not subscriptable"):
+        Many[int]
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(Stack)
+
+
+def passed_on(f: Any) -> Any:
+    @functools.wraps(f)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    return inside
+
+
+@passed_on
+def yields(n: int) -> Iterator[int]:
+    yield from range(n)
+
+
+def test_what_a_wrapper_hides_is_named() -> None:
+    class Hides:
+        @passed_on
+        async def wait(self) -> None:
+            pass
+
+    with pytest.raises(mobula.exceptions.NotEncodableError, match="make its wrapper an async def"):
+        got(mobula.remote(Hides).remote().wait.remote())
+    with pytest.raises(mobula.exceptions.NotEncodableError, match='say num_returns="streaming"'):
+        got(mobula.remote(yields).remote(2))
+    assert [got(r) for r in mobula.remote(yields).options(num_returns="streaming").remote(2)] == [0, 1]
 
 
 def test_methods_of_descriptors() -> None:

@@ -8,7 +8,8 @@ import functools
 import sys
 import threading
 import types
-from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
+from collections.abc import ItemsView, KeysView, ValuesView
 from concurrent.futures import CancelledError
 from typing import Any, Iterator, NamedTuple
 
@@ -136,6 +137,13 @@ SHAPES: dict[str, Any] = {
     "set with attributes": lambda x: made(Bag, [x], more=1),
     "frozenset with attributes": lambda x: made(Ice, [x], more=1),
     "tuple with attributes": lambda x: made(Row, [x], more=1),
+    "keys of a dict": lambda x: {x: 1}.keys(),
+    "values of a dict": lambda x: OrderedDict(a=x, b=[x]).values(),
+    "items of a dict": lambda x: {"a": x}.items(),
+    "proxy of a dict": lambda x: types.MappingProxyType({x: x}),
+    "ChainMap": lambda x: ChainMap({"a": x}, {"b": 1}),
+    "UserDict": lambda x: UserDict({x: [x]}),
+    "UserList": lambda x: UserList([x]),
     "slice": lambda x: slice(x, None, [x]),
 }
 
@@ -155,6 +163,10 @@ def state(x: Any) -> Any:
         return cls, sorted(map(repr, map(state, x))), attributes
     if isinstance(x, (list, tuple, deque)):
         return cls, [state(y) for y in x], attributes, getattr(x, "maxlen", None)
+    if isinstance(x, (KeysView, ValuesView, ItemsView)):
+        return cls, [state(y) for y in x]
+    if isinstance(x, types.MappingProxyType):
+        return cls, [(state(k), state(v)) for k, v in x.items()]
     if isinstance(x, slice):
         return cls, x.start, x.stop, state(x.step)
     return (cls, attributes) if attributes else (cls, x)
@@ -176,7 +188,7 @@ def test_a_container_keeps_its_type_and_all_else(client: Client, shape: str) -> 
     before = state(x)
     for sent in (client.submit(state, x), client.submit(state, x=x), *client.map(state, [x])):
         assert sent.result(PATIENCE) == want
-    assert state(client.gather(x)) == want and state(x) == before
+    assert state(client.gather([x])[0]) == want and state(x) == before
     with client.get_executor(max_workers=1) as ex:
         assert ex.submit(state, x).result(PATIENCE) == want and list(ex.map(state, [x], timeout=PATIENCE)) == [want]
         assert list(ex.map(state, [x, x], chunksize=2, timeout=PATIENCE)) == [want, want]
@@ -207,6 +219,16 @@ def test_gather_of_coroutines(binary: str, client: Client) -> None:
             assert await c.gather(Point(c.submit(same, 1), deque([c.submit(same, 2)], 1))) == Point(1, deque([2]))
 
     asyncio.run(main())
+
+
+def test_gather_and_cancel_of_iterators(client: Client) -> None:
+    fs = client.map(same, [1, 2])
+    named = dict(zip("ab", fs))
+    for many in (named.values(), iter(fs), (f for f in fs), map(same, fs)):
+        assert client.gather(many) == [1, 2]
+    assert client.gather(named.items()) == [("a", 1), ("b", 2)]
+    client.cancel(f for f in fs)
+    assert [f.status for f in fs] == ["cancelled"] * 2
 
 
 def test_what_is_no_container_keeps_its_future(client: Client) -> None:

@@ -171,7 +171,8 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
         counter = Counter.options(name="c", lifetime="detached").remote()
 
     Its other attributes are those of the class, in this process: constants, static and class methods, nested classes, but no methods of
-    instances. options and remote are always its own; __wrapped__ is the class. isinstance and issubclass take it as the class.
+    instances. options and remote are always its own; __wrapped__ is the class. isinstance and issubclass take it as the
+    class, and so do annotations: Counter | None, Stack[int].
     """
 
     def __init__(self, target: Exported, options: Mapping[str, Any]) -> None:
@@ -245,6 +246,19 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self.__wrapped__)})
+
+    def __getitem__(self, parameters: Any) -> ActorClass[P, T_co]:
+        """Takes the parameters of a generic class, as in Stack[int], which mean nothing when it runs."""
+        self.__wrapped__[parameters]  # an error if it is not generic
+        return self
+
+    __iter__ = None  # Python would take __getitem__ for that of a sequence
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]
 
     def __instancecheck__(self, x: Any) -> bool:
         return isinstance(x, self.__wrapped__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import Any
 
 from .. import _functions, _ids, _value
@@ -21,7 +22,10 @@ def result(call: Call, value: Any, i: int, space: int = m.MESSAGE_VALUES) -> byt
     the object store."""
     client, work = call.client, call.work
     func, inline = work.options.func, min(client.inline, space)
-    e = _plain(func, value, i, inline) if _functions.by_name(func) else _value.encode(value, inline)
+    try:
+        e = _plain(func, value, i, inline) if _functions.by_name(func) else _value.encode(value, inline)
+    except NotEncodableError as why:
+        raise _explained(value, why) from why.__cause__
     if e.held:
         call.held = [*call.held, *e.held]
     if e.data is not None:
@@ -30,6 +34,16 @@ def result(call: Call, value: Any, i: int, space: int = m.MESSAGE_VALUES) -> byt
     tc = None if call.future is not None and work.options.num_returns >= 0 else call
     client.putter.put_large(_ids.return_id(work.id, i), work.attempt, work.id, e.meta, e.size, e.parts, e.refs, tc=tc)
     return hot.result_stored(e.meta, e.size, e.refs)
+
+
+def _explained(value: Any, why: NotEncodableError) -> NotEncodableError:
+    """The error for a value that cannot be encoded. A coroutine or a generator comes of a wrapper, which does not show what it wraps."""
+    if inspect.iscoroutine(value):
+        value.close()  # or Python says that it was never awaited
+        return NotEncodableError(f"{why.message}; a method that gives a coroutine has to be one itself: make its wrapper an async def")
+    if inspect.isgenerator(value) or inspect.isasyncgen(value):
+        return NotEncodableError(f'{why.message}; for a stream of its items say num_returns="streaming"')
+    return why
 
 
 def _plain(func: str, value: Any, i: int, inline: int) -> _value.Encoded:

@@ -9,9 +9,11 @@ import pickle
 import types
 from typing import Any
 
+import cloudpickle
 from dask.task_spec import GraphNode
 
 from .._api.objects import get_all
+from .._containers import VIEWS
 from .._refs import ObjectRef
 from ..exceptions import MobulaError, TaskError
 
@@ -65,7 +67,7 @@ class _Finds(pickle.Pickler):
         return len(self.kept) - 1
 
     def reducer_override(self, x: Any) -> Any:
-        reduce = copyreg.dispatch_table.get(type(x))
+        reduce = (cloudpickle.Pickler if type(x) in VIEWS else copyreg).dispatch_table.get(type(x))
         try:
             parts = reduce(x) if reduce is not None else x.__reduce_ex__(5)
         except Exception:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import weakref
+from collections.abc import ItemsView, KeysView, ValuesView
 from functools import partial
-from typing import Any, Callable, Generator, Iterable, Mapping, Optional, Union
+from typing import Any, Callable, Generator, Iterable, Iterator, Mapping, Optional, Union
 
 from .. import _runtime
 from .._api import get, init, put
@@ -203,7 +204,8 @@ class Client:
         return self._future(key, lambda c: put(x))
 
     def gather(self, futures: Any, errors: str = "raise", direct: Optional[bool] = None) -> Any:
-        """Returns the results of futures in the same shape of containers, as submit knows them.
+        """Returns the results of futures in the same shape of containers, as submit knows them; those of an iterator or a view of a dict
+        as a list.
 
         errors: "raise" raises the exception of the first that failed, "skip" leaves those out; a field of a named tuple or a
         dataclass is None then. direct is accepted and does nothing.
@@ -211,7 +213,7 @@ class Client:
         if errors not in ("raise", "skip"):
             raise InvalidError(f'errors={errors!r}: want "raise" or "skip"')
         found: list[Future] = []
-        shape = take_out(futures, found)
+        shape = take_out(_listed(futures), found)
         if self.asynchronous:
             return self._gather_async(shape, found, errors)
         if errors == "skip":
@@ -236,7 +238,7 @@ class Client:
     def cancel(self, futures: Any, force: bool = False) -> Any:
         """Cancels the calls of futures, in any containers. force: kills their processes."""
         found: list[Future] = []
-        take_out(futures, found)
+        take_out(_listed(futures), found)
         for f in found:
             f.cancel(force)
         return _nothing() if self.asynchronous else None
@@ -311,6 +313,11 @@ def _attempt(f: Future) -> Any:
         return f.result()
     except Exception:
         return MISSING
+
+
+def _listed(x: Any) -> Any:
+    """x, with a list in place of a view of a dict, or of an iterator, whose items are read once."""
+    return [*x] if isinstance(x, (KeysView, ValuesView, ItemsView, Iterator)) else x
 
 
 def _shaped(shape: Any, values: list[Any]) -> Any:
