@@ -68,7 +68,7 @@ class ByValue(views.CloudPickler):
     def _cached(self, x: Any) -> Any:
         """A cached function may be among its own globals. So it is made of a function without state, as cloudpickle makes functions, and
         gets its state once the pickler knows it."""
-        named = _without(x, ("__wrapped__",))
+        named = _without(x, ("__wrapped__", "cache_parameters"))
         f = x.__wrapped__
         how = super().reducer_override(f) if type(f) is FunctionType else NotImplemented
         if how is NotImplemented or len(how) != 6:
