@@ -429,7 +429,7 @@ def counted(path: str, a: Any, fails: Callable[[Any], None]) -> None:
     fails(a)
 
 
-@pytest.mark.parametrize("fails, runs", [(own, 1), (look_up, 1), (int, 2)], ids=lambda f: str(f))
+@pytest.mark.parametrize("fails, runs", [(own, 1), (look_up, 1), (int, 2)], ids=lambda f: getattr(f, "__name__", None))
 def test_how_often_a_task_runs_that_fails(node: Any, fails: Any, runs: int) -> None:
     ran = os.path.join(_runtime.client().welcome.job_dir, f"ran{fails.__name__}")
     with pytest.raises((ValueError, KeyError, TypeError)):
