@@ -263,7 +263,8 @@ type UnmapFile struct{ File uint32 }
 // released: the store is short of room.
 type Collect struct{}
 
-// Credit lets the client have N more bytes of submits and inline puts under way.
+// Credit lets the client have N more bytes of submits and inline puts under way. From an owner that has asked for the client's holdings, 0 says that it has
+// handled what came before them: what came after is all that is under way.
 type Credit struct{ Bytes int64 }
 
 // From the node to a worker.

@@ -9,52 +9,87 @@ import (
 // credit bounds the bytes of submits and inline puts that the owner has not handled yet. Until the owner's first
 // grant, which is the whole window, there is no bound. A sender may go whenever credit is above zero, so a single
 // message larger than the window still passes.
+//
+// An owner that has restarted does not remember what it still had to grant, and has handled nothing yet of what came since it was lost. It asks the client
+// for its holdings. When it has handled those, and with them all that was sent before, it says so by a grant of nothing.
 type credit struct {
 	*base
 	on     atomic.Bool
 	left   atomic.Int64
 	window atomic.Int64 // the largest grant; changed with mu held
 
-	mu   sync.Mutex
-	wake chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
+	sent    atomic.Int64 // bytes that were put into the replay queue; changed with outbox.mu held
+	handled atomic.Int64 // the first of them, which the owner has handled for certain; changed with mu held
+
+	mu    sync.Mutex
+	wake  chan struct{} // guarded by mu; closed when credit comes; nil: nobody waits
+	owner ownerState    // guarded by mu
+	asked int64         // guarded by mu: of sent, what went before the holdings
 }
 
-// add takes a grant. The credit never exceeds the window: after a restart of the owner some bytes are granted
-// twice.
+// ownerState is what a client knows of an owner that has restarted.
+type ownerState uint8
+
+const (
+	ownerAtWork  ownerState = iota
+	ownerUnknown            // the node has started again, and it has not asked for the holdings yet
+	ownerAsked              // it was told the holdings, and has not handled them yet
+)
+
+// add takes a grant; one of nothing says that the owner has handled the holdings. The credit never exceeds the window: after a restart of the owner some
+// bytes are granted twice.
 func (c *credit) add(n int64) {
-	if n <= 0 {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.window.Store(max(c.window.Load(), n))
+	window := c.window.Load()
+	if n <= 0 {
+		if c.owner == ownerAsked {
+			c.settleLocked(window)
+		}
+		return
+	}
+	if window > 0 && c.owner == ownerAtWork { // the first grant is of a window, and others may be of an owner that is lost
+		c.handled.Store(min(c.handled.Load()+n, c.sent.Load()))
+	}
+	c.window.Store(max(window, n))
 	c.fillLocked(n)
 }
 
-// unhandled is how many bytes of the last messages the owner may not have handled.
+// settleLocked counts as under way what was sent after the holdings, and no more.
+func (c *credit) settleLocked(window int64) {
+	c.owner = ownerAtWork
+	c.handled.Store(c.asked)
+	if window > 0 {
+		c.left.Store(window - (c.sent.Load() - c.asked))
+		c.fillLocked(0)
+	}
+}
+
+// unhandled is how many bytes of the last messages of the replay queue the owner may not have handled.
 func (c *credit) unhandled() int64 {
 	if !c.on.Load() {
 		return 0
 	}
-	return c.window.Load() - c.left.Load()
+	return c.sent.Load() - c.handled.Load()
 }
 
-// owe resets the credit for a node that has started again and gets so many bytes once more, which it grants as it handles them. It grants a whole window
-// first.
+// owe notes that the node has started again and gets the last so many bytes once more. They are under way until its owner has settled. The outbox's lock is
+// held.
 func (c *credit) owe(bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owner = ownerUnknown
+	c.handled.Store(c.sent.Load() - bytes)
 	if c.on.Load() {
 		c.left.Store(-bytes)
 	}
 }
 
-// refill resets the credit to the whole window: the owner has restarted and does not remember which bytes it still
-// had to grant.
-func (c *credit) refill() {
+// declares notes that the owner's holdings are the next message to be sent. The outbox's lock is held.
+func (c *credit) declares() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if window := c.window.Load(); window > 0 {
-		c.fillLocked(window - min(0, c.left.Load()))
-	}
+	c.owner, c.asked = ownerAsked, c.sent.Load()
 }
 
 func (c *credit) fillLocked(n int64) {

@@ -42,9 +42,9 @@
 //
 // With Config.Reconnect set, operations wait while the connection is down. On a new connection the client sends
 // its handles and open questions (Holdings), its pins, its creates and requests without an answer, and once more
-// the latest submits, inline puts and seals, because some of them may not have reached the node's log. The owner
+// the submits, inline puts and seals that may not have reached the node's log, with the latest before them. The credit tells which
+// those are; an owner that was lost settles it with the holdings that it asks for. The owner
 // knows tasks and objects by id and ignores those that it has, or had and has forgotten since: none runs twice for that. Guaranteed: the new node knows every submit, put
-// and seal that was accepted here if it had reached the old node's log or is among the last 65,536 messages and 64
-// MiB; every open Get, Wait, Next, Create and Request is answered. Not guaranteed: that a Request runs only once,
+// and seal that was accepted here (of seals without any submit or put among them, the last 65,536); every open Get, Wait, Next, Create and Request is answered. Not guaranteed: that a Request runs only once,
 // and that a Cancel or KillActor arrives that was written just before the connection broke. Ask again.
 package client

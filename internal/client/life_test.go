@@ -277,7 +277,7 @@ func TestTheReplayQueueKeepsWhatIsNotHandled(t *testing.T) {
 	}
 }
 
-// A node that has started again gets the replay queue, and grants what was in it as it handles that: until then others wait.
+// A node that has started again gets the replay queue, and its owner settles when it has handled that: until then others wait.
 func TestReplayedMessagesCountAsUnderWay(t *testing.T) {
 	c := credit{base: &base{}}
 	c.owe(10) // before any grant there is no bound
@@ -285,14 +285,26 @@ func TestReplayedMessagesCountAsUnderWay(t *testing.T) {
 		t.Fatal("there is a bound")
 	}
 	c.add(100)
-	c.take(30)
+	if !c.take(90) {
+		t.Fatal("there is no credit")
+	}
+	c.sent.Add(90)
 	c.owe(90)
-	c.add(100) // the window of the new life
-	if left := c.left.Load(); left != 10 || c.unhandled() != 90 {
+	c.add(10) // of the life before
+	c.declares()
+	c.add(10)
+	if c.take(1) || c.unhandled() != 90 {
+		t.Errorf("%d are left, %d under way", c.left.Load(), c.unhandled())
+	}
+	c.add(0)
+	if left := c.left.Load(); left != 100 || c.unhandled() != 0 {
 		t.Errorf("%d are left, %d under way", left, c.unhandled())
 	}
-	c.add(90)
-	if left := c.left.Load(); left != 100 || c.unhandled() != 0 {
+	c.take(30)
+	c.sent.Add(30)
+	c.add(0) // nobody has asked
+	c.add(10)
+	if left := c.left.Load(); left != 80 || c.unhandled() != 20 {
 		t.Errorf("%d are left, %d under way", left, c.unhandled())
 	}
 }

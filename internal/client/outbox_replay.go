@@ -22,7 +22,9 @@ func (u *unacked) add(m wire.Msg, c *credit) {
 	default:
 		return
 	}
-	u.bytes += wire.Cost(m)
+	cost := wire.Cost(m)
+	u.bytes += cost
+	c.sent.Add(cost)
 	for u.n > 0 && (u.n >= replayMessages || u.bytes > replayBytes) {
 		oldest := wire.Cost(u.ring[u.head])
 		if n := c.unhandled(); n > 0 && u.bytes-max(oldest, 1) < n {

@@ -4,11 +4,12 @@ import "mobula/wire"
 
 // resync tells a component that has lost its volatile state what this process holds of it.
 func (re *rejoining) resync(m *wire.Resync) {
-	if m.Component == wire.ComponentOwner {
-		re.credit.refill()
-	}
 	re.outbox.mu.Lock()
 	defer re.outbox.mu.Unlock()
+	if m.Component == wire.ComponentOwner {
+		_ = re.outbox.writeLocked(nil) // a submit that was kept back goes before them
+		re.credit.declares()
+	}
 	re.declareLocked(m.Component, m.Epoch)
 }
 

@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -71,6 +73,19 @@ func (cs *clients) flushCredit() {
 	}
 	clear(cs.creditors[len(keep):])
 	cs.creditors = keep
+}
+
+// settleCredit tells a client that all is handled that it sent before its holdings: what of that a lost core had not given back nobody does any more.
+func (cs *clients) settleCredit(cl *clientRec) {
+	if cs.cfg.CreditWindow <= 0 {
+		return
+	}
+	if cl.used > 0 {
+		cs.toClient(cl, &wire.Credit{Bytes: cl.used})
+		cl.used = 0
+		cs.creditors = slices.DeleteFunc(cs.creditors, func(c *clientRec) bool { return c == cl })
+	}
+	cs.toClient(cl, &wire.Credit{})
 }
 
 // workerName is how errors call a worker.

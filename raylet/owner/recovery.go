@@ -210,6 +210,7 @@ func (rc *recovery) resumeClient(ev FromClient, forgotten map[ids.ObjectID]bool)
 		switch {
 		case rc.pause.answers(m): // what it runs was adopted
 			rc.applyHoldings(cl, m.(*wire.Holdings))
+			rc.clients.settleCredit(cl)
 			rc.stopEnded(cl, m.(*wire.Holdings))
 		case forgotten[id] && cl.role == wire.RoleDriver:
 			rc.passOver(cl, m)
@@ -386,11 +387,6 @@ func (rc *recovery) reconcile() {
 		}
 	})
 	rc.objects.eachObject(rc.objects.queueRecount)
-	for _, id := range slices.Sorted(maps.Keys(rc.clients.byID)) {
-		if cl := rc.clients.byID[id]; cl.joined && rc.cfg.CreditWindow > 0 {
-			rc.toClient(cl, &wire.Credit{Bytes: 0})
-		}
-	}
 	if rc.clients.drivers == 0 {
 		rc.job.endJob(nil)
 	}

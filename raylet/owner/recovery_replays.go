@@ -62,6 +62,9 @@ func (rc *recovery) isKnown(id ids.ObjectID) bool {
 
 // passOver takes a message of a client that makes what was forgotten for done. What was written for it goes.
 func (rc *recovery) passOver(cl *clientRec, m wire.Msg) {
+	if rc.cfg.CreditWindow > 0 {
+		rc.clients.spend(cl, wire.Cost(m))
+	}
 	switch m := m.(type) {
 	case *wire.Submit:
 		rc.calls.passed(m.Spec)

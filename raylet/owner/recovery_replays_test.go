@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"slices"
 	"testing"
 
 	"mobula/internal/errs"
@@ -170,5 +171,36 @@ func TestAWorkersForgottenTaskRunsAgain(t *testing.T) {
 	s.from(worker, w, &wire.Submit{Spec: child})
 	if s.state(child) != task.PendingNode {
 		t.Errorf("the child is %v", s.state(child))
+	}
+}
+
+// With a driver's holdings all is handled that it sent before, also what is passed over, and the driver is told so: what it sent after them is all that is
+// under way.
+func TestTheHoldingsSettleTheCredit(t *testing.T) {
+	s := newScript(t, Config{})
+	forgotten, never := s.submit(simple), s.spec(simple)
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("v"))
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{forgotten.ID.Return(0)}})
+	for epoch := range uint64(2) { // what comes after them is not given back at once, and counts once
+		s.rebuild(epoch + 1)
+		s.from(worker, holds(epoch+1))
+		s.from(worker2, holds(epoch+1))
+		after := &wire.PutValue{ID: s.root.Put(uint32(epoch) + 1)}
+		s.from(driver, holds(0), &wire.Submit{Spec: forgotten}, &wire.Submit{Spec: never}, holds(epoch+1), after)
+		want := []int64{wire.CostOfSpec(forgotten) + wire.CostOfSpec(never), 0}
+		var got []int64
+		for _, m := range sent[*wire.Credit](s, driver) {
+			got = append(got, m.Bytes)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("restart %d: the driver is given %v, want %v", epoch, got, want)
+		}
+		if cl := s.c.client(driver); cl.used != wire.Cost(after) || len(s.c.creditors) != 1 {
+			t.Errorf("restart %d: %d bytes are to be given back, want %d, to %d clients", epoch, cl.used, wire.Cost(after), len(s.c.creditors))
+		}
+		if m := sent[*wire.Credit](s, worker); len(m) != 1 || m[0].Bytes != 0 {
+			t.Errorf("restart %d: a worker is told %v", epoch, m)
+		}
 	}
 }
