@@ -87,12 +87,48 @@ def test_what_the_node_may_not_have_handled_is_kept() -> None:
         put()
     box.write(conn)
     assert len(box.renew([], [])) == many and credit.left == -box._kept_bytes
-    credit.grant(window)  # the next life's
-    credit.grant(many * 68)
+    credit.declare(box.queue, [])
+    credit.grant(many * 68 // 2)  # what the owner has handled it says when it has handled the holdings
+    assert credit.left == -box._kept_bytes and credit.unhandled() >= many * 68
+    credit.grant(0)
     assert credit.left == window and credit.unhandled() == 0
     put()
     box.write(conn)
     assert len(box.renew([], [])) == outbox._KEPT
+
+
+def test_what_was_sent_again_is_kept_until_it_is_handled() -> None:
+    """A node is killed before it has handled what it was sent again, while the program goes on."""
+    window = 32 << 20
+    credit = Credit(cast(Any, None))
+    credit.grant(window)
+    box = outbox.Outbox(True, credit)
+    conn = pipe([])
+    many, made = 2 * outbox._KEPT, 0
+
+    def put(n: int) -> None:
+        nonlocal made
+        for _ in range(n):
+            cost = 64 + 4
+            assert credit.left is not None
+            if credit.left > 0:  # else it would wait
+                credit.admit(cost)
+                box.queue.append(hot.put_value(made.to_bytes(24, "big"), b"m", b"abc"))
+                made += 1
+        box.write(conn)
+
+    put(100)
+    credit.declare(box.queue, [])  # of an owner that is rebuilt in a node that goes on
+    put(many)
+    assert len(box.renew([], [])) == made == many + 100
+    credit.declare(box.queue, [])
+    put(many)
+    assert len(box.renew([], [])) == made
+    credit.declare(box.queue, [])
+    credit.grant(0)
+    before = made
+    put(many)
+    assert made == before + many and len(box.renew([], [])) >= many  # of what came after the owner had settled it has handled nothing
 
 
 def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:

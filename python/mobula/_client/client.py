@@ -292,10 +292,13 @@ class Client:
 
     def _resync(self, s: m.Resync) -> None:
         """A component of the node has restarted and asks what this process holds."""
+        chunks = self.declare(s.component, s.epoch)
         if s.component == m.OWNER:
-            self.credit.refill()
-        for chunk in self.declare(s.component, s.epoch):
-            self.send(chunk)
+            self.credit.declare(self.out, chunks)
+        else:
+            self.out += chunks
+        if self.reader.quiet:
+            self.reader.arm()
 
     # ---- when the node restarts
 

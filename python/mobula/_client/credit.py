@@ -1,12 +1,19 @@
-"""Credit: the bytes of submits and puts that this process may have under way. The node grants it."""
+"""Credit: the bytes of submits and puts that this process may have under way. The node grants it.
+
+An owner that has restarted does not remember what it still had to grant, and has handled nothing yet of what came since it was lost. It asks for the
+holdings. When it has handled those, and with them all that was sent before, it says so by a grant of nothing.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Optional
 
 from .context import TaskContext
 from .interfaces import Waits
 from .waiter import Waiter
+
+_RACING = 1 << 20  # bytes of messages that threads may be about to queue: their credit is taken before
 
 
 class Credit:
@@ -14,6 +21,7 @@ class Credit:
         self._client = client
         self.left: Optional[int] = None  # bytes; None: no limit
         self._window = 0
+        self._asked: Optional[int] = None  # what was left when the holdings were queued; None: the owner has settled
         self._waiters: list[Waiter] = []
 
     def admit(self, cost: int, tc: Optional[TaskContext] = None) -> None:
@@ -38,31 +46,38 @@ class Credit:
             self.left -= cost
 
     def grant(self, n: int) -> None:
+        """Takes a grant; one of nothing says that the owner has handled the holdings."""
+        asked = self._asked
         if n > 0:
             self._window = max(self._window, n)
+            if asked is not None:
+                return  # of an owner that is lost, or of what went before the holdings
             if self.left is None:  # whole
                 self.left = n
             elif self.left + n < self._window:
                 self.left += n
             else:
                 self.left = self._window
-            self._admit_all()
+        elif asked is not None and self.left is not None:  # whole
+            self.left += self._window - asked
+            self._asked = None
+        self._admit_all()
 
     def unhandled(self) -> int:
         """How many bytes of the messages sent last the node may not have handled."""
         left = self.left
-        return 0 if left is None else self._window - left
+        return 0 if left is None or left >= self._window else self._window - left + _RACING
+
+    def declare(self, queue: deque[bytes], holdings: list[bytes]) -> None:
+        """Queues the owner's holdings. What is queued after them is under way when the owner has settled."""
+        self._asked = self.left  # whole, with the queue
+        queue += holdings
 
     def owe(self, size: int) -> None:
-        """A restarted node is sent messages of so many bytes again. It grants a whole window first, and these bytes as it handles them."""
-        if self.left is not None:
+        """A restarted node is sent messages of so many bytes again. They are under way until its owner has settled."""
+        if self.left is not None:  # whole
             self.left = -size
-
-    def refill(self) -> None:
-        """Restores the whole credit: a restarted owner does not remember what it still had to grant."""
-        if self._window:
-            self.left = self._window
-            self._admit_all()
+            self._asked = None
 
     def _admit_all(self) -> None:
         waiters, self._waiters = self._waiters, []
