@@ -81,15 +81,21 @@ func (c *Core) placeOfObject(cookie uint64, id ids.ObjectID) *uint64 {
 
 // tomb is a forget record that names what a driver made, and may send again to the node's next life.
 type tomb struct {
-	at   *uint64 // its position; zero where its append failed
-	seq  uint64  // its number
-	sent uint64  // how much the driver had sent that it may send again
+	at   *uint64  // its position; zero where its append failed
+	seq  uint64   // its number
+	sent sentOnce // by the driver, before it
+}
+
+// sentOnce counts what a driver has sent that it may send again.
+type sentOnce struct {
+	messages, bytes int64
+	last            int64 // bytes of the last message, which are not in bytes
 }
 
 // flushLapsed emits the forget records that lapse: no driver will send again what they name, so they are needed only while the log has the records before
 // them.
 func (c *Core) flushLapsed() {
-	for c.tombs.Len() > 0 && !c.recovering && (c.clients.drivers == 0 || c.sent-c.tombs.Front().sent >= wire.Replayed) {
+	for c.tombs.Len() > 0 && !c.recovering && (c.clients.drivers == 0 || c.sentOften(c.tombs.Front().sent)) {
 		c.lapsed = append(c.lapsed, c.tombs.Pop().at)
 	}
 	if len(c.lapsed) > 0 && !c.ended {
@@ -97,10 +103,17 @@ func (c *Core) flushLapsed() {
 	}
 }
 
-// noteSent counts what a driver sends and may send again to the node's next life.
-func (j *journal) noteSent(cl *clientRec) {
-	if cl.role == wire.RoleDriver {
-		j.sent++
+// sentOften tells whether a driver has sent so much since that it does not send again what was forgotten then. It keeps its last messages, and all of which it
+// does not know that they were handled: before the last one, that was less than the credit.
+func (j *journal) sentOften(then sentOnce) bool {
+	return j.sent.messages-then.messages >= wire.Replayed && (j.cfg.CreditWindow <= 0 || j.sent.bytes-then.bytes-then.last >= j.cfg.CreditWindow)
+}
+
+// noteSent counts what a driver sends and may send again to the node's next life. What comes while a rebuilt core waits for its holdings is what it sends again
+// to this one.
+func (j *journal) noteSent(cl *clientRec, cost int64) {
+	if cl.role == wire.RoleDriver && !j.recovering {
+		j.sent = sentOnce{messages: j.sent.messages + 1, bytes: j.sent.bytes + j.sent.last, last: cost}
 	}
 }
 

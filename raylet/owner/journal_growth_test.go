@@ -71,7 +71,7 @@ func TestTheLogDoesNotGrowWithTheWorkDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	s := newScript(t, Config{})
+	s := newScript(t, Config{CreditWindow: 1 << 20})
 	s.log, s.trust = s.keep(log), true
 	a, la := s.spawn(&wire.TaskOptions{Func: "counter", NumReturns: 1, MaxRestarts: -1, MaxPendingCalls: -1}, worker)
 	parent := s.submit(&wire.TaskOptions{Func: "parent", NumReturns: 1}) // its puts are a worker's

@@ -21,9 +21,10 @@ func (lf *life) returnsLimit() int32 {
 // submit takes a task. One that is known already, because its parent runs again, is not
 // taken twice: the client only gets its handles.
 func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
-	lf.journal.noteSent(cl)
+	cost := wire.CostOfSpec(spec)
+	lf.journal.noteSent(cl, cost)
 	if lf.cfg.CreditWindow > 0 {
-		lf.clients.spend(cl, wire.CostOfSpec(spec))
+		lf.clients.spend(cl, cost)
 	}
 	name := ids.ObjectID{Task: spec.ID}
 	known, at := lf.tasks.findOrPlace(&name)

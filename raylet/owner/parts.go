@@ -112,7 +112,7 @@ type journal struct {
 	tombs          queue.Queue[tomb]        // by number
 	lapsed         []*uint64                // forget records, in this step
 	forgotOfDriver bool                     // something in forgot was made by a driver
-	sent           uint64                   // by the driver, of what it may send again
+	sent           sentOnce                 // by the driver, in this life of the core
 	fetches        map[uint64]*fetch
 	token          uint64
 }

@@ -204,3 +204,39 @@ func TestTheHoldingsSettleTheCredit(t *testing.T) {
 		}
 	}
 }
+
+// A forget record is needed as long as a driver may send again what it names: a driver keeps what it sent last, and all of which it does not know yet that it
+// was handled. What it sends again to a node that has come back lets it keep no less.
+func TestAForgetRecordLastsAsLongAsTheReplayQueue(t *testing.T) {
+	s := newScript(t, Config{})
+	s.trust = true
+	spec := s.submit(simple)
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("v"))
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+	small := &wire.PutValue{ID: s.root.Put(1)}
+	many := make([]wire.Msg, wire.Replayed)
+	for i := range many {
+		many[i] = small
+	}
+	for _, restarts := range []bool{false, true} {
+		if restarts {
+			s.replays(1, []ids.ObjectID{small.ID}, append([]wire.Msg{&wire.Submit{Spec: spec}}, many...)...)
+			if s.state(spec) != task.None || len(s.lapsed()) > 0 {
+				t.Fatalf("what was sent again counts: %v may go, and the task is %v", s.lapsed(), s.state(spec))
+			}
+		}
+		s.from(driver, many...)
+		if got := s.lapsed(); len(got) > 0 {
+			t.Fatalf("%v may go while the driver may not know that the task was handled", got)
+		}
+	}
+	s.from(driver, &wire.PutValue{ID: small.ID, Value: wire.Value{Data: make([]byte, s.c.cfg.CreditWindow)}})
+	if got := s.lapsed(); len(got) > 0 {
+		t.Fatalf("%v may go, though one message may be larger than the credit", got)
+	}
+	s.from(driver, small)
+	if got := s.lapsed(); len(got) != 1 {
+		t.Errorf("%v may go, want the record of the task", got)
+	}
+}

@@ -334,7 +334,7 @@ func TestAParentThatRunsAgainFindsItsChildren(t *testing.T) {
 // A live record of the log is moved when its owner says where the new position goes; a
 // tombstone goes when nothing before it is left.
 func TestLogUpkeep(t *testing.T) {
-	s := newScript(t, Config{})
+	s := newScript(t, Config{CreditWindow: 1 << 20}) // less than so many messages have
 	spec := s.submit(simple)
 	cookie := s.c.tasks.task(spec.ID).cookie
 	at := s.c.Relocate(cookie, s.logs[cookie])

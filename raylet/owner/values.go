@@ -10,9 +10,10 @@ import (
 // putValue makes an inline object. One that is known already, because its task runs again,
 // stays as it is.
 func (vs *values) putValue(cl *clientRec, m *wire.PutValue) {
-	vs.journal.noteSent(cl)
+	cost := wire.CostOfValue(&m.Value)
+	vs.journal.noteSent(cl, cost)
 	if vs.cfg.CreditWindow > 0 {
-		vs.clients.spend(cl, wire.CostOfValue(&m.Value))
+		vs.clients.spend(cl, cost)
 	}
 	if !m.ID.IsPut() {
 		return // a name that only a task's return can have
@@ -45,7 +46,7 @@ func (vs *values) newPut(id ids.ObjectID) *objRec {
 // seal decides whether an extent that a client has written becomes the object. The first
 // attempt wins; the store frees the others.
 func (vs *values) seal(cl *clientRec, m *wire.Seal) {
-	vs.journal.noteSent(cl)
+	vs.journal.noteSent(cl, 0)
 	o := vs.objects.object(m.ID)
 	if o == nil || o.flags&objPlaceholder != 0 {
 		o = vs.sealTarget(m.ID)
