@@ -99,8 +99,7 @@ class PackedCall:
     def send(self) -> ObjectRef[Any]:
         """Queues the task, once. It does not wait for credit: the caller has to bound how many calls it sends."""
         c, tc, timeout = self._caller.client, self._context, self._caller.timeout
-        if c.credit.left is not None:
-            c.credit.left -= self._cost
+        c.credit.take(self._cost)
         tc.called = True
         ref: ObjectRef[Any] = made(c, self.task + bytes(4))
         tail = hot.spec_tail(deadline=0 if timeout is None else deadline(c, timeout), traced=self._traced)

@@ -104,9 +104,9 @@ func (c *Core) flushLapsed() {
 }
 
 // sentOften tells whether a driver has sent so much since that it does not send again what was forgotten then. It keeps its last messages, and all of which it
-// does not know that they were handled: before the last one, that was less than the credit.
+// does not know that they were handled: before the last one, that was less than the credit. A Python driver goes by whole frames, of as much each at most.
 func (j *journal) sentOften(then sentOnce) bool {
-	return j.sent.messages-then.messages >= wire.Replayed && (j.cfg.CreditWindow <= 0 || j.sent.bytes-then.bytes-then.last >= j.cfg.CreditWindow)
+	return j.sent.messages-then.messages >= wire.Replayed && (j.cfg.CreditWindow <= 0 || j.sent.bytes-then.bytes-then.last >= 2*j.cfg.CreditWindow)
 }
 
 // noteSent counts what a driver sends and may send again to the node's next life. What comes while a rebuilt core waits for its holdings is what it sends again

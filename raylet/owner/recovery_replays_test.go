@@ -231,7 +231,7 @@ func TestAForgetRecordLastsAsLongAsTheReplayQueue(t *testing.T) {
 			t.Fatalf("%v may go while the driver may not know that the task was handled", got)
 		}
 	}
-	s.from(driver, &wire.PutValue{ID: small.ID, Value: wire.Value{Data: make([]byte, s.c.cfg.CreditWindow)}})
+	s.from(driver, &wire.PutValue{ID: small.ID, Value: wire.Value{Data: make([]byte, 2*s.c.cfg.CreditWindow)}})
 	if got := s.lapsed(); len(got) > 0 {
 		t.Fatalf("%v may go, though one message may be larger than the credit", got)
 	}

@@ -13,15 +13,16 @@ from .context import TaskContext
 from .interfaces import Waits
 from .waiter import Waiter
 
-_RACING = 1 << 20  # bytes of messages that threads may be about to queue: their credit is taken before
-
 
 class Credit:
     def __init__(self, client: Waits) -> None:
         self._client = client
         self.left: Optional[int] = None  # bytes; None: no limit
+        self.taken = 0  # bytes, in all
+        self.handled = 0  # of these, the first that an owner has handled
         self._window = 0
-        self._asked: Optional[int] = None  # what was left when the holdings were queued; None: the owner has settled
+        self._lost = False  # the owner; the next one has not settled
+        self._asked: Optional[int] = None  # what was taken when the holdings were queued; None: nobody has asked for them
         self._waiters: list[Waiter] = []
 
     def admit(self, cost: int, tc: Optional[TaskContext] = None) -> None:
@@ -42,41 +43,55 @@ class Credit:
                     self._waiters = more
             self._client.wait(w, None, tc)
             left = self.left
+        if self.left is not None:
+            self.take(cost)
+
+    def take(self, cost: int) -> None:
+        """Takes credit without a wait."""
         if self.left is not None:  # whole
             self.left -= cost
+            self.taken += cost
 
     def grant(self, n: int) -> None:
         """Takes a grant; one of nothing says that the owner has handled the holdings."""
-        asked = self._asked
+        window, asked = self._window, self._asked
         if n > 0:
-            self._window = max(self._window, n)
             if asked is not None:
                 return  # of an owner that is lost, or of what went before the holdings
-            if self.left is None:  # whole
+            self._window = max(window, n)
+            if self.left is None:  # whole; the first grant is of a window
                 self.left = n
-            elif self.left + n < self._window:
-                self.left += n
             else:
-                self.left = self._window
-        elif asked is not None and self.left is not None:  # whole
-            self.left += self._window - asked
+                if self.left + n < self._window:
+                    self.left += n
+                else:
+                    self.left = self._window
+                if self._lost:
+                    pass
+                elif self.handled + n < self.taken:
+                    self.handled += n
+                else:
+                    self.handled = self.taken
+        elif asked is not None:  # whole: what was taken after them is under way
+            self.left = window - self.taken + asked
+            self.handled = asked
+            self._lost = False
             self._asked = None
         self._admit_all()
 
-    def unhandled(self) -> int:
-        """How many bytes of the messages sent last the node may not have handled."""
-        left = self.left
-        return 0 if left is None or left >= self._window else self._window - left + _RACING
-
     def declare(self, queue: deque[bytes], holdings: list[bytes]) -> None:
-        """Queues the owner's holdings. What is queued after them is under way when the owner has settled."""
-        self._asked = self.left  # whole, with the queue
-        queue += holdings
+        """Queues the owner's holdings."""
+        messages = iter(holdings)
+        if self.left is not None:  # whole, with the queue
+            self._lost = True
+            self._asked = self.taken
+        queue += messages
 
     def owe(self, size: int) -> None:
         """A restarted node is sent messages of so many bytes again. They are under way until its owner has settled."""
         if self.left is not None:  # whole
             self.left = -size
+            self._lost = True
             self._asked = None
 
     def _admit_all(self) -> None:

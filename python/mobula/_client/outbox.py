@@ -29,6 +29,8 @@ class Outbox:
         self._credit = credit
         self._kept: deque[bytes] = deque()
         self._kept_bytes = 0
+        self._gone = 0  # how many messages were kept before these
+        self._marks: deque[tuple[int, int]] = deque()  # after each frame: the credit taken until then, and how many messages were to be kept
 
     def write(self, conn: Conn) -> None:
         """Writes all queued messages. The caller holds the connection's writing lock. Messages leave the queue in the step in which they become
@@ -42,6 +44,7 @@ class Outbox:
             frames, chunks, sent = self._frames, list(queue), conn.sent
             data, replayed = framed(chunks), [c for c in chunks if c[0] in _REPLAYED] if self._keep else ()
             size, again = sum(map(len, replayed)), iter(replayed)
+            mark = iter(((self._credit.taken, self._gone + len(kept) + len(replayed)),) if replayed else ())
             taken: list[bytes] = []
             fresh: list[int] = []
             take, send = starmap(queue.popleft, repeat((), len(chunks))), conn.first(data)
@@ -52,6 +55,7 @@ class Outbox:
                     taken += take
                     kept += again
                     self._kept_bytes += size
+                    self._marks += mark
                     sent += send
             except OSError:
                 pass  # push meets it again
@@ -64,15 +68,18 @@ class Outbox:
         self.written = time.monotonic()
 
     def _forget(self) -> None:
-        """Keeps the last messages alone."""
-        kept = self._kept
+        """Keeps the last messages alone, and those of frames that the node may not have handled."""
+        kept, marks, credit = self._kept, self._marks, self._credit
         while len(kept) > _KEPT or self._kept_bytes > _KEPT_BYTES:
-            first = kept[0]
-            size, least = len(first), 2 * self._credit.unhandled()
-            if self._kept_bytes - size < least:  # what the node may not have handled stays; a message costs at least half its length of credit
+            while marks and marks[0][1] <= self._gone:
+                del marks[0]
+            if marks and credit.left is not None and marks[0][0] > credit.handled:
                 break
+            first = kept[0]
+            size = len(first)
             if kept[0] is first:  # whole
                 self._kept_bytes -= size
+                self._gone += 1
                 del kept[0]
 
     def renew(self, declared: list[bytes], questions: list[bytes]) -> list[bytes]:
@@ -85,6 +92,7 @@ class Outbox:
         chunks = [*declared, *self._kept, *never, *rest, *questions]
         self._kept.extend(never)
         self._kept_bytes += sum(map(len, never))
+        self._marks.append((self._credit.taken, self._gone + len(self._kept)))
         self._forget()
         self._credit.owe(self._kept_bytes)
         return chunks
