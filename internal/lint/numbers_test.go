@@ -21,6 +21,7 @@ var numbers = []struct{ text, says, file, code string }{
 	{"ARCHITECTURE.md", "said nothing for 5 s", "internal/node/questions.go", "answerWithin = 5 * time.Second"},
 	{"ARCHITECTURE.md", "looks for its node for 30 s", "internal/node/dial.go", "rejoinTimeout = 30 * time.Second"},
 	{"ARCHITECTURE.md", "the next sample, at most 2 s later", "raylet/memmon/pace.go", "Slowest = 2 * time.Second"},
+	{"ARCHITECTURE.md", "since its last 64 MiB", "raylet/owner/journal_compact.go", "2*j.cfg.CreditWindow"}, // of 32 MiB
 	{"ARCHITECTURE.md", "its 65,536th message before the last", "wire/value.go", "Replayed = 64 << 10"},
 	{"ARCHITECTURE.md", "`store/32`, 4 to 32 MiB", "internal/node/owners.go", "max(4<<20, int(min(store/32, oplog.DefaultReuse)))"},
 	{"ARCHITECTURE.md", "4 to 32 MiB", "raylet/oplog/log.go", "DefaultReuse      = 32 << 20"},
