@@ -219,21 +219,32 @@ func (ar *args) keepArgs(e KeepArgs) {
 	ar.dropSets(func(s *argSet) bool { return s.req.Job == e.Job && !keep[UnpinArgs{s.req.Task, s.req.Attempt}] })
 }
 
-// dropSets ends the sets that are of a kind, in a fixed order.
-func (ar *args) dropSets(of func(*argSet) bool) {
-	var drop []*argSet
+// setsOf lists the sets that are of a kind, in a fixed order.
+func (ar *args) setsOf(of func(*argSet) bool) []*argSet {
+	var out []*argSet
 	for _, l := range ar.sets {
 		for _, s := range l {
 			if of(s) {
-				drop = append(drop, s)
+				out = append(out, s)
 			}
 		}
 	}
-	slices.SortFunc(drop, func(a, b *argSet) int {
+	slices.SortFunc(out, func(a, b *argSet) int {
 		return cmp.Or(slices.Compare(a.req.Task[:], b.req.Task[:]), cmp.Compare(a.req.Attempt, b.req.Attempt))
 	})
-	for _, s := range drop {
+	return out
+}
+
+func (ar *args) dropSets(of func(*argSet) bool) {
+	for _, s := range ar.setsOf(of) {
 		ar.dropSet(s)
+	}
+}
+
+// endSets ends the sets of a job that is over. What was answered stays as that of an abandoned attempt does: a worker may still read it.
+func (ar *args) endSets(job ids.JobID) {
+	for _, s := range ar.setsOf(func(s *argSet) bool { return s.req.Job == job }) {
+		ar.abandonArgs(AbandonArgs{s.req.Task, s.req.Attempt})
 	}
 }
 

@@ -135,8 +135,7 @@ func (c *Core) pump() {
 	}
 }
 
-// dropJob frees everything of a job. Extents that are still being written stay until their
-// writer is done or gone.
+// dropJob frees everything of a job. What its tasks still read or write stays until they are done or their workers are gone.
 func (c *Core) dropJob(job ids.JobID) {
 	if _, known := c.over[job]; !known {
 		c.note++
@@ -174,7 +173,7 @@ func (c *Core) dropJob(job ids.JobID) {
 	for _, k := range c.waitingKeys(func(d *demand) bool { return d.id.Job() == job }) {
 		c.withdraw(c.waiting[k])
 	}
-	c.dropSets(func(s *argSet) bool { return s.req.Job == job })
+	c.endSets(job)
 	c.dropLenders(func(l *lender) bool { return l.job == job })
 	for t := range c.idle {
 		if t.Job() == job {

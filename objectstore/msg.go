@@ -96,7 +96,7 @@ type UnpinArgs struct {
 }
 
 // AbandonArgs says that the owner has given an attempt up that may still run: its arguments leave the 70 % count, since nobody knows when
-// it ends, and stay pinned until UnpinArgs or its worker's end.
+// it ends, and stay pinned until UnpinArgs or its worker's end. DropJob says it of all the job's attempts.
 type AbandonArgs struct {
 	Task    ids.TaskID
 	Attempt uint32
@@ -128,7 +128,7 @@ type Free struct{ IDs []ids.ObjectID }
 // ListObjects asks what the store has of a job, since its owner was restarted. The answer is an Inventory with Asked.
 type ListObjects struct{ Job ids.JobID }
 
-// DropJob frees every object of a job.
+// DropJob frees every object of a job. Pins keep the bytes until they fall, those of arguments too.
 type DropJob struct{ Job ids.JobID }
 
 // JobOpened says that a job of another node is open on this one, be it again: its end here is past, if there was one. Processes of it that join late, after

@@ -127,7 +127,7 @@ func (r *router) routeOther(ctx context.Context, s *session, m wire.Msg) error {
 const few = 4
 
 // sendOwner gives a client's messages to the owner of a job, here or on the job's home. One that is in neither place has ended: the driver is told so, and
-// nobody else waits for an answer any more.
+// nobody else waits for an answer any more. The store keeps a task's arguments until its end, which the node tells in the owner's place.
 func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs []wire.Msg) error {
 	if o := r.owners.get(job); o != nil {
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
@@ -140,6 +140,9 @@ func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs 
 		return errs.New(errs.CodeProtocol, "client %v has no job: it may send requests, not a %v", s.id, msgs[0].Kind())
 	case s.role == wire.RoleDriver && s.job == job:
 		r.jobs.ref.Deliver(jobs.Missed{Client: s.id, Job: job})
+	}
+	for _, u := range route.Ended(msgs) {
+		r.store.deliver(u)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/testkit"
+	"mobula/objectstore"
 	"mobula/wire"
 	"mobula/wire/conn"
 )
@@ -130,4 +131,48 @@ func TestWhatBelongsToAnotherHomeIsRefused(t *testing.T) {
 	await(t, c, "a call", resolved(call.Return(0), errs.ErrActorUnavailable))
 	send(&wire.KillActor{Actor: ids.ActorID(far)}, &wire.Cancel{Task: far}, &wire.Release{IDs: []ids.ObjectID{object, far.Return(1)}}, &wire.Get{ID: box})
 	await(t, c, "behind what has no answer", func(m wire.Msg) bool { r, ok := m.(*wire.Resolved); return ok && r.ID == box })
+}
+
+// A worker ends a task of a job that is over: nobody but the node tells the store that it reads its arguments no more.
+func TestTheEndOfATaskWhoseJobIsOverGivesItsArgumentsBack(t *testing.T) {
+	n, _ := running(t, Config{}, Telemetry{})
+	pinned := func() uint64 {
+		said := make(chan uint64, 1)
+		n.store.deliver(objectstore.Inspect{Do: func(c *objectstore.Core) {
+			select {
+			case said <- c.Stats().Pinned:
+			default: // asked again after a restart
+			}
+		}})
+		return testkit.Receive(t, "the store's answer", said)
+	}
+	worker, w := dialled(t, n, wire.RoleDriver)
+	caller, c := dialled(t, n, wire.RoleDriver)
+	object, task := w.Root.Put(1), ids.Derive(c.Root, 1)
+	room := func(req uint64, id ids.ObjectID, before ...wire.Msg) {
+		t.Helper()
+		if err := worker.Send(append(before, &wire.Create{Req: req, ID: id, Size: 1 << 17})...); err != nil {
+			t.Fatal(err)
+		}
+		await(t, worker, "room", func(m wire.Msg) bool { return m.Kind() == wire.KindCreated })
+	}
+	room(1, object)
+	if err := worker.Send(&wire.Seal{ID: object, Size: 1 << 17}, &wire.Get{ID: object, Fetch: true}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, worker, "the object", func(m wire.Msg) bool { return m.Kind() == wire.KindResolved })
+	n.store.deliver(objectstore.PinArgs{Job: c.Job, Task: task, Attempt: 1, Worker: w.Client, IDs: []ids.ObjectID{object}})
+	room(2, w.Root.Put(2), &wire.Unpin{ID: object, N: 1})
+	if err := caller.Send(&wire.Bye{}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the job is over", func() bool { return n.owners.get(c.Job) == nil })
+	room(3, w.Root.Put(3), &wire.Done{Task: task, Attempt: 1, StillRuns: true})
+	if pinned() == 0 {
+		t.Error("the task still runs, and its arguments were given back")
+	}
+	room(4, w.Root.Put(4), &wire.Done{Task: task, Attempt: 1})
+	if n := pinned(); n != 0 {
+		t.Errorf("the task has ended, and %d bytes are pinned", n)
+	}
 }

@@ -55,14 +55,19 @@ func (n *Node) route(s *session, msgs []wire.Msg) {
 	flush()
 }
 
-// toOwnerOf gives a client's messages to the owner of a job. One that is not there has ended: the driver is told so.
+// toOwnerOf gives a client's messages to the owner of a job. One that is not there has ended: the driver is told so, and the store which tasks of it have ended.
 func (n *Node) toOwnerOf(s *session, job ids.JobID, msgs []wire.Msg) {
 	if o := n.owners[job]; o != nil {
 		o.box.put(owner.FromClient{Client: s.id, Msgs: msgs})
 	} else if n.links.hosts(job) {
 		n.links.agentSend(job, s.id, msgs)
-	} else if s.role == wire.RoleDriver && s.job == job {
-		n.jobs.box.put(jobs.Missed{Client: s.id, Job: job})
+	} else {
+		if s.role == wire.RoleDriver && s.job == job {
+			n.jobs.box.put(jobs.Missed{Client: s.id, Job: job})
+		}
+		for _, u := range route.Ended(msgs) {
+			n.store.box.put(u)
+		}
 	}
 }
 

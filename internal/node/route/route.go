@@ -2,6 +2,7 @@ package route
 
 import (
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/wire"
 )
 
@@ -67,4 +68,14 @@ func blockedJob(own ids.JobID, m *wire.Blocked) ids.JobID {
 		return m.Returned[0].Job()
 	}
 	return own
+}
+
+// Ended lists the attempts that messages end: these read their arguments no more.
+func Ended(msgs []wire.Msg) (out []objectstore.UnpinArgs) {
+	for _, m := range msgs {
+		if d, ok := m.(*wire.Done); ok && !d.StillRuns {
+			out = append(out, objectstore.UnpinArgs{Task: d.Task, Attempt: d.Attempt})
+		}
+	}
+	return out
 }
