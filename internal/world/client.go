@@ -18,7 +18,7 @@ type client struct {
 	reads   map[ids.TaskID]*reading
 	mapped  map[uint32]bool // fallback files that were announced
 	req     uint64
-	unacked []wire.Msg // what a node that was killed may not have got
+	replays replays
 }
 
 // handle is the one entry of an object in a process.
@@ -54,6 +54,7 @@ type creation struct {
 
 func (c *client) init() {
 	c.handles, c.pins = make(map[ids.ObjectID]*handle), make(map[ids.ObjectID]*pinned)
+	c.replays.asked = -1
 	c.creates, c.mapped, c.reads = make(map[uint64]*creation), make(map[uint32]bool), make(map[ids.TaskID]*reading)
 }
 
@@ -61,12 +62,13 @@ func (c *client) init() {
 func (p *process) send(msgs ...wire.Msg) {
 	if p.worker == 0 {
 		for _, m := range msgs {
-			switch m.Kind() {
-			case wire.KindSubmit, wire.KindPutValue, wire.KindSeal:
-				p.unacked = append(p.unacked, m)
-			}
+			p.replays.add(m)
 		}
 	}
+	p.put(msgs)
+}
+
+func (p *process) put(msgs []wire.Msg) {
 	if p.conn != nil && p.conn.welcomed {
 		p.conn.up.put(msgs)
 	}
@@ -251,6 +253,9 @@ func (p *process) declare(component wire.Component, epoch uint64) {
 		}
 	}
 	p.holdings(h)
+	if epoch != 0 {
+		p.replays.declares()
+	}
 	p.send(h)
 }
 
@@ -272,10 +277,8 @@ func (p *process) replay() {
 	for _, id := range p.asked() {
 		gets = append(gets, &wire.Get{ID: id, Fetch: true})
 	}
-	again := p.unacked
-	p.unacked = nil
-	if len(again) > 0 {
-		p.send(again...)
+	if again := p.replays.again(); len(again) > 0 {
+		p.put(again)
 	}
 	if len(gets) > 0 {
 		p.send(gets...)

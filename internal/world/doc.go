@@ -13,6 +13,7 @@
 // The control plane is the tables of gcs, which outlive all nodes and are synced, and a membership.Judge (court.go): nodes write heartbeats, and read which lives
 // are over; one that reads that its own is ends. There is no gossip: a node knows the others, and the verdicts.
 // A worker runs functions whose results follow from their arguments, so that whoever gets an object knows what has to be in it.
+// A driver sends again to a node that was killed what its credit says is not handled, as internal/client does.
 //
 // # Order and time
 //

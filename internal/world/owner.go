@@ -48,7 +48,7 @@ func (n *Node) startOwner(job ids.JobID, restored bool) *ownerShell {
 }
 
 func (o *ownerShell) buildCore(restart int) (core[owner.Event, owner.Effect], []owner.Event) {
-	cfg := owner.Config{Job: o.job, InlineBudget: inlineBudget}
+	cfg := owner.Config{Job: o.job, InlineBudget: inlineBudget, CreditWindow: creditWindow}
 	if !o.met {
 		o.core = owner.New(cfg)
 		return ownerCore{o.core, o}, nil

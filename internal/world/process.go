@@ -243,7 +243,9 @@ func (p *process) message(m wire.Msg) {
 		p.streamItem(m)
 	case *wire.StreamAck:
 		p.acknowledge(m)
-	case *wire.Credit, *wire.Collect, *wire.ActorNews, *wire.Unneeded:
+	case *wire.Credit:
+		p.replays.credit(m.Bytes)
+	case *wire.Collect, *wire.ActorNews, *wire.Unneeded:
 	default:
 		p.w.fail("%s was sent a %T", p.name, m)
 	}
