@@ -159,7 +159,7 @@ func TestTheHoldingsDivideWhatIsUnderWay(t *testing.T) {
 		}
 		after := wire.CostOfSpec(&wire.TaskSpec{})
 		n.submit()
-		n.c.Deliver([]wire.Msg{&wire.Credit{Bytes: 2 * after}, &wire.Credit{}}) // of what came before them
+		n.c.Deliver([]wire.Msg{&wire.Credit{Bytes: lifeWindow}, &wire.Credit{}}) // of what came before them
 		if got := n.c.credit.unhandled(); got != after {
 			t.Errorf("%d bytes are under way, want %d", got, after)
 		}
@@ -174,4 +174,16 @@ func TestTheHoldingsDivideWhatIsUnderWay(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// An owner that was lost as a driver joined has told it no window: the next one does, and no grant that is less is taken for it.
+func TestTheNextOwnerTellsTheWindow(t *testing.T) {
+	var c credit
+	c.base = &base{}
+	c.declares()
+	c.add(lifeWindow)
+	c.add(0)
+	if left := c.left.Load(); !c.on.Load() || left != lifeWindow {
+		t.Errorf("there is credit for %d, want %d", left, lifeWindow)
+	}
 }

@@ -57,7 +57,7 @@ class Worker:
         reader = SimpleNamespace(quiet=False, arm=lambda: None, wake=lambda: None, wait=self._wait)
         self.lock = Lock(self)
         self.client: Any = SimpleNamespace(now=lambda: now, lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
-                                           flush=self.point, maybe_flush=self.point, welcome=SimpleNamespace(job_dir=""), worker=None, inline=1 << 20,
+                                           flush=self.point, maybe_flush=self.point, wait=self._flush_and_wait, welcome=SimpleNamespace(job_dir=""), worker=None, inline=1 << 20,
                                            root=SimpleNamespace(task=(1).to_bytes(4, "big") + bytes(12)), fallback=None, spans=SimpleNamespace(waiting=False))
         self.executor = Executor(self.client)
         self.executor._functions = {"f": self._user, "g": self._user}
@@ -105,6 +105,10 @@ class Worker:
             self.call = tc
             self._park("wait", w)
         return True
+
+    def _flush_and_wait(self, w: Any, until: Any, tc: Any, work: Any) -> bool:
+        self.point()
+        return w.left <= 0 or self._wait(w, until, tc, work)
 
     def _user(self) -> None:
         """Every task's function."""

@@ -242,3 +242,12 @@ def test_a_connection_that_is_made_again_leaves_no_descriptors(mini: MiniNode) -
     for _ in range(3):
         again()
     until(lambda: descriptors() <= first)  # the stub's own ends among them
+
+
+def test_the_next_owner_tells_the_window() -> None:
+    """One that was lost as the driver joined has not."""
+    credit, queue = Credit(cast(Any, None)), cast(Any, [])
+    credit.declare(queue, [b"holdings"])
+    credit.grant(1000)
+    credit.grant(0)
+    assert (credit.left, credit.handled, queue) == (1000, 0, [b"holdings"])

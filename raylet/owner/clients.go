@@ -75,16 +75,17 @@ func (cs *clients) flushCredit() {
 	cs.creditors = keep
 }
 
-// settleCredit tells a client that all is handled that it sent before its holdings: what of that a lost core had not given back nobody does any more.
+// settleCredit tells a client that all is handled that it sent before its holdings: what of that a lost core had not given back nobody does any more. The
+// window goes before, since the lost core may not have told it.
 func (cs *clients) settleCredit(cl *clientRec) {
 	if cs.cfg.CreditWindow <= 0 {
 		return
 	}
 	if cl.used > 0 {
-		cs.toClient(cl, &wire.Credit{Bytes: cl.used})
 		cl.used = 0
 		cs.creditors = slices.DeleteFunc(cs.creditors, func(c *clientRec) bool { return c == cl })
 	}
+	cs.toClient(cl, &wire.Credit{Bytes: cs.cfg.CreditWindow})
 	cs.toClient(cl, &wire.Credit{})
 }
 
