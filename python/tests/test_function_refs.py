@@ -277,7 +277,13 @@ def test_as_a_value(clean: Any) -> None:
     def calls(f: Any, g: Any = None, *, h: Any = None) -> Any:
         return next(x for x in (f, g, h) if x is not None)()
 
-    refs = [calls.remote(closure()), calls.remote(mobula.put(attribute())), calls.remote(None, h=decorated()), calls.remote(None, Callee().method)]
+    class Actor:
+        def calls(self, f: Any) -> Any:
+            return f()
+
+    # A function that refers to itself lives until its process collects garbage, or ends as an actor's does.
+    actor: Any = mobula.remote(Actor).remote()
+    refs = [calls.remote(closure()), actor.calls.remote(mobula.put(attribute())), calls.remote(None, h=decorated()), calls.remote(None, Callee().method)]
     settled()
     assert get(refs) == ["captured"] * 4
 
