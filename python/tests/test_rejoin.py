@@ -68,6 +68,12 @@ def pipe(written: list[bytes]) -> Any:
     return conn
 
 
+def resync(box: outbox.Outbox, credit: Credit) -> None:
+    """The owner is lost, and the next one asks for the holdings."""
+    credit.lose()
+    box.declare([None], lambda: [b"holdings"], True)
+
+
 def test_what_the_node_may_not_have_handled_is_kept() -> None:
     """However many messages it is: a program that puts small values has more under way than the outbox keeps otherwise."""
     window = 32 << 20
@@ -86,15 +92,15 @@ def test_what_the_node_may_not_have_handled_is_kept() -> None:
     for _ in range(many):
         put()
     box.write(conn)
-    assert len(box.renew([], [])) == many and credit.left == -box._kept_bytes
-    credit.declare(box.queue, [])
+    assert len(box.renew(list, list)) == many and credit.left == -box._kept_bytes
+    resync(box, credit)
     credit.grant(many * 68 // 2)  # what the owner has handled it says when it has handled the holdings
     assert credit.left == -box._kept_bytes and credit.handled == 0
     credit.grant(0)
     assert credit.left == window and credit.handled == credit.taken == many * 68
     put()
     box.write(conn)
-    assert len(box.renew([], [])) == outbox._KEPT
+    assert len(box.renew(list, list)) == outbox._KEPT
 
 
 def test_what_was_sent_again_is_kept_until_it_is_handled() -> None:
@@ -118,17 +124,17 @@ def test_what_was_sent_again_is_kept_until_it_is_handled() -> None:
         box.write(conn)
 
     put(many)
-    credit.declare(box.queue, [])  # of an owner that is rebuilt in a node that goes on
+    resync(box, credit)  # the owner is rebuilt in a node that goes on
     put(1)
-    assert len(box.renew([], [])) == made == many + 1
-    credit.declare(box.queue, [])
+    assert len(box.renew(list, list)) == made == many + 1
+    resync(box, credit)
     put(1)
-    assert len(box.renew([], [])) == made
-    credit.declare(box.queue, [])
+    assert len(box.renew(list, list)) == made
+    resync(box, credit)
     credit.grant(0)
     before = made
     put(many)
-    assert made == before + many and len(box.renew([], [])) >= many  # of what came after the owner had settled it has handled nothing
+    assert made == before + many and len(box.renew(list, list)) >= many  # of what came after the owner had settled it has handled nothing
 
 
 def test_what_was_handled_is_not_kept_for_long() -> None:
@@ -144,7 +150,7 @@ def test_what_was_handled_is_not_kept_for_long() -> None:
         box.write(conn)
         if i >= late:
             credit.grant(frame * cost)
-    assert len(box.renew([], [])) == outbox._KEPT
+    assert len(box.renew(list, list)) == outbox._KEPT
 
 
 def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() -> None:
@@ -154,12 +160,12 @@ def test_what_is_queued_while_the_node_comes_back_is_not_lost_the_next_time() ->
     box.queue.append(sent)
     box.write(conn)
     box.queue += [never, hot.add_ref(bytes(24))]  # the second follows from the holdings
-    first = box.renew([b"holdings"], [b"question"])
+    first = box.renew(lambda: [b"holdings"], lambda: [b"question"])
     box.queue.append(meanwhile)
     assert written == [framed([sent])] and first == [b"holdings", sent, never, b"question"]
     box.write(conn)
     assert written == [framed([sent]), framed([meanwhile])]
-    assert box.renew([], []) == [sent, never, meanwhile]
+    assert box.renew(list, list) == [sent, never, meanwhile]
 
 
 def test_a_node_that_does_not_come_back(mini: MiniNode, monkeypatch: Any) -> None:
@@ -246,8 +252,33 @@ def test_a_connection_that_is_made_again_leaves_no_descriptors(mini: MiniNode) -
 
 def test_the_next_owner_tells_the_window() -> None:
     """One that was lost as the driver joined has not."""
-    credit, queue = Credit(cast(Any, None)), cast(Any, [])
-    credit.declare(queue, [b"holdings"])
+    credit = Credit(cast(Any, None))
+    box = outbox.Outbox(True, credit)
+    resync(box, credit)
     credit.grant(1000)
     credit.grant(0)
-    assert (credit.left, credit.handled, queue) == (1000, 0, [b"holdings"])
+    assert (credit.left, credit.handled, list(box.queue)) == (1000, 0, [b"holdings"])
+
+
+def test_the_holdings_come_before_what_is_queued_while_they_are_made(mini: MiniNode) -> None:
+    """They may lack its handle, and the owner would free the object."""
+    before = mobula.put(0)
+    c, made = _runtime.client(), []
+    declare = c.objects.declare_handles
+
+    def and_then(h: m.Holdings) -> None:
+        declare(h)
+        made.append(mobula.put(1))
+
+    def began() -> list[Any]:
+        return [g.id if isinstance(g, m.PutValue) else m.Holdings for g in kinds(mini, m.PutValue, m.Holdings)]
+
+    c.objects.declare_handles = and_then  # type: ignore[method-assign]
+    mini.driver().send(m.Resync(m.OWNER, 9))
+    mini.until(lambda: made and made[0]._h.id in began())
+    assert began() == [before._h.id, m.Holdings, made[0]._h.id]
+    old = mini.driver()
+    mini.drop_all()
+    mini.until(lambda: mini.peers and mini.driver() is not old and len(made) == 2 and made[1]._h.id in began())
+    c.objects.declare_handles = declare  # type: ignore[method-assign]
+    assert began()[-1] == made[1]._h.id and began().index(m.Holdings) < began().index(made[0]._h.id)

@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import time
+from functools import partial
 from itertools import count
 from typing import Any, Optional
 from weakref import WeakValueDictionary
@@ -292,11 +293,18 @@ class Client:
 
     def _resync(self, s: m.Resync) -> None:
         """A component of the node has restarted and asks what this process holds."""
-        chunks = self.declare(s.component, s.epoch)
         if s.component == m.OWNER:
-            self.credit.declare(self.out, chunks)
-        else:
-            self.out += chunks
+            self.credit.lose()
+        if self.conn is not None:
+            self.reader.later.append(partial(self._answer, [s], self.conn))
+
+    def _answer(self, asked: list[m.Resync], conn: Conn) -> None:
+        if not asked:
+            return
+        component, epoch = asked[0].component, asked[0].epoch
+        with conn.writing, self.lock:
+            if self.conn is conn:  # else rejoin declares all
+                self.outbox.declare(asked, lambda: self.declare(component, epoch), component == m.OWNER)
         if self.reader.quiet:
             self.reader.arm()
 
@@ -347,7 +355,7 @@ class Client:
                         self.segment = segment
                         self.segments = [*(self.segments if self.objects.viewed() else ()), segment]
                     self.ahead = ahead(welcome)
-                    chunks = self.outbox.renew([*self.declare(m.OWNER, 0), *self.declare(m.STORE, 0)], self.requests.again())
+                    chunks = self.outbox.renew(lambda: [*self.declare(m.OWNER, 0), *self.declare(m.STORE, 0)], self.requests.again)
                     conn.frame = framed(chunks)
                     self.conn = conn
                 conn.push()
@@ -357,6 +365,7 @@ class Client:
         for kind, body in reached.early:
             self.handle(kind, body, 0, len(body), None)
         self.reader.wake()
+        self.reader.offer()
 
     # ---- the end
 

@@ -6,7 +6,6 @@ holdings. When it has handled those, and with them all that was sent before, it 
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Optional
 
 from .context import TaskContext
@@ -22,7 +21,7 @@ class Credit:
         self.handled = 0  # of these, the first that an owner has handled
         self._window = 0
         self._lost = False  # the owner; the next one has not settled
-        self._asked: Optional[int] = None  # what was taken when the holdings were queued; None: nobody has asked for them
+        self.asked: Optional[int] = None  # what was taken when the holdings were queued; None: nobody has asked for them
         self._waiters: list[Waiter] = []
 
     def admit(self, cost: int, tc: Optional[TaskContext] = None) -> None:
@@ -54,7 +53,7 @@ class Credit:
 
     def grant(self, n: int) -> None:
         """Takes a grant; one of nothing says that the owner has handled the holdings."""
-        window, asked = self._window, self._asked
+        window, asked = self._window, self.asked
         if n > 0:
             if asked is not None:
                 return  # of an owner that is lost, or of what went before the holdings
@@ -76,23 +75,21 @@ class Credit:
             self.left = window - self.taken + asked
             self.handled = asked
             self._lost = False
-            self._asked = None
+            self.asked = None
         self._admit_all()
 
-    def declare(self, queue: deque[bytes], holdings: list[bytes]) -> None:
-        """Queues the owner's holdings."""
-        messages = iter(holdings)
-        if self.left is not None:  # whole, with the queue
+    def lose(self) -> None:
+        """The owner was lost: the next one asks for the holdings. Outbox.declare queues them."""
+        if self.left is not None:  # whole
             self._lost = True
-            self._asked = self.taken
-        queue += messages
+            self.asked = self.taken
 
     def owe(self, size: int) -> None:
         """A restarted node is sent messages of so many bytes again. They are under way until its owner has settled."""
         if self.left is not None:  # whole
             self.left = -size
             self._lost = True
-            self._asked = None
+            self.asked = None
 
     def _admit_all(self) -> None:
         waiters, self._waiters = self._waiters, []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from itertools import repeat, starmap
+from typing import Any, Callable
 
 from .._wire import codec
 from .._wire import messages as m
@@ -82,14 +83,33 @@ class Outbox:
                 self._gone += 1
                 del kept[0]
 
-    def renew(self, declared: list[bytes], questions: list[bytes]) -> list[bytes]:
-        """The messages that a restarted node gets first: the holdings (declared), the messages that were sent last and may not have arrived,
-        those that were queued and never sent, and the unanswered requests (questions). Messages that are queued meanwhile stay queued."""
+    def declare(self, asked: list[Any], holdings: Callable[[], list[bytes]], owner: bool) -> None:
+        """Queues the holdings, and takes the question for them out of asked in the same step. The caller holds the connection's writing lock.
+
+        A thread that makes an object lists its handle and then queues its message, without a lock. Were that message queued before holdings
+        that lack the handle, the owner would free the object. So they come before whatever is queued while they are made."""
+        queue, credit = self.queue, self._credit
+        done: list[None] = []
+        while asked:
+            frames, at, taken = self._frames, len(queue), credit.taken
+            chunk = b"".join(holdings())
+            put = starmap(queue.insert, ((at, chunk),) if chunk else ())
+            if asked and self._frames == frames:  # whole: code that ran meanwhile has written nothing
+                del asked[0]
+                if owner and credit.asked is not None:
+                    credit.asked = taken
+                done += put
+
+    def renew(self, holdings: Callable[[], list[bytes]], questions: Callable[[], list[bytes]]) -> list[bytes]:
+        """The messages that a restarted node gets first: the holdings, the messages that were sent last and may not have arrived, those that were
+        queued and never sent, and the unanswered requests (questions). Messages that are queued meanwhile stay queued."""
         queue = self.queue
-        waiting = [queue.popleft() for _ in range(len(queue))]
+        queued = len(queue)
+        declared, asked = holdings(), questions()
+        waiting = [queue.popleft() for _ in range(queued)]
         never = [c for c in waiting if c[0] in _REPLAYED]
         rest = [c for c in waiting if c[0] not in _REPLAYED and c[0] not in _REDECLARED and c[:2] not in _REDECLARED2]
-        chunks = [*declared, *self._kept, *never, *rest, *questions]
+        chunks = [*declared, *self._kept, *never, *rest, *asked]
         self._kept.extend(never)
         self._kept_bytes += sum(map(len, never))
         self._marks.append((self._credit.taken, self._gone + len(self._kept)))
