@@ -162,11 +162,11 @@ def test_a_buffer_costs_what_it_shows(kind: str, x: Any, shown: int) -> None:
 def frames() -> dict[str, tuple[Any, int]]:
     pd = pytest.importorskip("pandas")
     df, wide = pd.DataFrame({f"c{i}": np.arange(50_000) * 1.0 for i in range(8)}), pd.DataFrame(mat())
-    names = pd.Series([f"name {i}" for i in range(50_000)])
+    names = pd.Series([f"name {i}" for i in range(50_000)])  # 100 are 690 bytes of text, and an offset of 8 bytes for each
     return {
         "rows": (df.iloc[:1000], 64_000), "steps": (df.iloc[::100], 32_000 + 4000), "columns": (df[["c1"]], 400_000), "wide rows": (wide.iloc[:5], 40_960),
         "wide column": (wide[3], 8192), "wide window": (wide.iloc[:5, :5], 200), "series": (df["c1"].iloc[:1000], 8000), "index": (pd.Index(big())[:1000], 8000),
-        "names": (names.iloc[:100], 1000), "objects": (names.astype(object).iloc[:100], 1500), "nullable": (pd.Series(pd.array(big())).iloc[:1000], 9000),
+        "names": (names.iloc[:100], 1490), "objects": (names.astype(object).iloc[:100], 1500), "nullable": (pd.Series(pd.array(big())).iloc[:1000], 9000),
         "categories": (pd.Series(pd.Categorical(["a", "b"] * 50_000)).iloc[:1000], 1000),
         "repeated": (pd.DataFrame({"a": pd.Series(np.broadcast_to(np.float64(2), 50_000), copy=False)}), 400_000)}
 
