@@ -16,6 +16,7 @@ Reports go in batches: when the queue is empty, or at the latest with the keeper
     blocking    gives its CPU back to the node while it waits
     interrupt   interrupts it when it is cancelled
     memory      returns free memory to the system, and detects leaks
+    garbage     collects what calls left in cycles, once it is idle
     tracing     sends the program's own spans to the node
     user_code   finds the border between the user's code and this package
     interfaces  what these modules need of the executor

@@ -19,6 +19,7 @@ from .arguments import Holds, arguments, function_of, keep
 from .blocking import Blocking
 from .call import Call
 from .close_hook import close
+from .garbage import IdleGarbage
 from .interrupt import Interrupts
 from .lane import Back, Lane
 from .memory import MemoryGrowth, resident
@@ -50,6 +51,7 @@ class Executor:
         self._between = 0  # time of the last Stats between two tasks, which say whether the worker has leaked memory
         self._said = 0  # number of running calls in the last Stats
         self._memory = MemoryGrowth()
+        self._garbage = IdleGarbage()
 
     def run(self) -> None:
         """Runs tasks until the node drains the worker."""
@@ -167,6 +169,7 @@ class Executor:
         if (self.calls or self._said) and self.client.now() - self._stats > _STATS_EVERY:
             self.client.send(self._report_stats())
         _stored.kept.look(self.client)
+        self._garbage.look(bool(self.calls), self.client.objects.handles, self.client.objects.pins)
         if self.lane.queue:
             with self.client.lock:
                 self.send_back(self.lane.late(self.client.now()))
