@@ -58,7 +58,7 @@ class Worker:
         self.lock = Lock(self)
         self.client: Any = SimpleNamespace(now=lambda: now, lock=self.lock, send=self.sent.append, out=SimpleNamespace(append=self._out), reader=reader,
                                            flush=self.point, maybe_flush=self.point, wait=self._flush_and_wait, welcome=SimpleNamespace(job_dir=""), worker=None, inline=1 << 20,
-                                           root=SimpleNamespace(task=(1).to_bytes(4, "big") + bytes(12)), fallback=None, spans=SimpleNamespace(waiting=False))
+                                           root=SimpleNamespace(task=(1).to_bytes(4, "big") + bytes(12)), fallback=None, spans=SimpleNamespace(waiting=False), objects=SimpleNamespace(handles={}, pins={}))
         self.executor = Executor(self.client)
         self.executor._functions = {"f": self._user, "g": self._user}
         self.executor.interrupts.interrupt = lambda call: None  # type: ignore[method-assign]

@@ -45,6 +45,38 @@ func TestCallsGoOnBehindThoseThatMovedToTheActorWithTheName(t *testing.T) {
 	}
 }
 
+// Those that wait for an argument, and those behind them, have their turn there, and end with the actor.
+func TestCallsThatMoveToTheActorWithTheNameWaitForTheirArguments(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		s := newScript(t, Config{})
+		a := s.create(named(true))
+		s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(a.ID)}})
+		l := s.grant(worker)
+		s.done(worker, l, s.executed(worker), inline(""))
+		b := s.create(named(true))
+		arg := s.submit(simple)
+		first := s.call(b, 1, wire.Arg{Ref: arg.ID.Return(0)})
+		second := s.call(b, 2)
+		s.step(FromDirectory{NameClaimed{Actor: ids.ActorID(b.ID), Existing: ids.ActorID(a.ID)}})
+		if n := len(sent[*wire.Exec](s, worker)); n != 0 {
+			t.Error("the second call has overtaken the first, which waits for an argument")
+		}
+		if dies {
+			s.from(driver, &wire.KillActor{Actor: ids.ActorID(a.ID)})
+			s.wantError(first.ID.Return(0), errs.CodeActorDied)
+			s.wantError(second.ID.Return(0), errs.CodeActorDied)
+		}
+		l = s.grant(worker2)
+		s.done(worker2, l, s.executed(worker2), inline("1"))
+		if dies {
+			continue
+		}
+		if x := sent[*wire.Exec](s, worker); len(x) != 1 || len(x[0].Tasks) != 2 || x[0].Tasks[0].Spec.ID != first.ID || x[0].Tasks[1].Spec.ID != second.ID {
+			t.Errorf("with its argument the worker is sent %+v, want both calls in order", x)
+		}
+	}
+}
+
 // A worker knows an actor by its own id alone: calls that name it by that of a creation which found its name taken come to it under its own, whether they
 // waited for that, came later, had an argument in the store, or are made again.
 func TestCallsByAnAliasNameTheActorInItsWorker(t *testing.T) {

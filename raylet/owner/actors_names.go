@@ -118,15 +118,11 @@ func (as *actors) aliased(t *taskRec, a *actorRec) {
 		a.pending--
 		to.pending++
 		q.actor = to
-		q.flags |= taskTurn
-		cr := as.calls.caller(to, q)
-		cr.advancePast(q.spec.Seq) // those behind it name the same actor
-		as.calls.releaseInOrder(cr)
 		if err := as.calls.refusesCalls(to); err != nil { // it has died meanwhile
 			as.up.fail(q, err)
-		} else if q.state == task.PendingActor {
-			to.queue.pushBack(q)
+			return
 		}
+		as.calls.join(q)
 	})
 	as.moveWatchers(a, to)
 	as.up.afterEnd(t)

@@ -93,6 +93,17 @@ func (cr *callerRec) enqueueBySeq(t *taskRec) {
 	cr.wait.insertAfter(p, t)
 }
 
+// join gives a call that waited for an alias its place at the actor that has the name. Those before it have had theirs.
+func (cc *calls) join(t *taskRec) {
+	cr := cc.caller(t.actor, t)
+	if t.spec.Seq > 0 {
+		cr.advancePast(t.spec.Seq - 1)
+	}
+	t.flags &^= taskTurn
+	cr.enqueueBySeq(t)
+	cc.releaseInOrder(cr)
+}
+
 // resequence takes a call back that had its turn and must wait for an argument that was
 // lost; those of its caller that were to follow it wait behind it.
 func (cc *calls) resequence(t *taskRec) {

@@ -323,8 +323,9 @@ func TestSimulationOfTheWorst(t *testing.T) {
 	} {
 		p.acts = 60
 		t.Run(name, func(t *testing.T) {
-			// Of the last two, one kills an actor whose calls name it by another id, and one rebuilds a core that was told that a stream is left.
-			for _, seed := range append(testkit.Seeds(t, simSeeds/4), 4_000_007, 5_000_007) {
+			// Of the last three, one kills an actor whose calls name it by another id, one rebuilds a core that was told that a stream is left, and one
+			// kills an actor while such a call waits for an argument.
+			for _, seed := range append(testkit.Seeds(t, simSeeds/4), 4_000_007, 5_000_007, 17959393191000007) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.run(t, seed) })
 			}
 		})

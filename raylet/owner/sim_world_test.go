@@ -498,17 +498,20 @@ func show(vs ...any) string {
 		}
 		switch m := v.(type) {
 		case *wire.Submit:
-			out = append(out, m.Spec.ID.String()[8:14], m.Spec.Opts.Func)
+			out = append(out, m.Spec.ID.String()[16:22], m.Spec.Opts.Func)
+			if m.Spec.Kind == wire.TaskActorCall {
+				out = append(out, fmt.Sprint("of ", m.Spec.Actor.String()[16:22], " seq ", m.Spec.Seq))
+			}
 			for _, a := range m.Spec.Args {
-				out = append(out, a.Ref.String()[8:14]+a.Ref.String()[32:])
+				out = append(out, a.Ref.String()[16:22]+a.Ref.String()[40:])
 			}
 		case *wire.Exec:
 			out = append(out, fmt.Sprint("exec ", m.Lease))
 			for _, t := range m.Tasks {
-				out = append(out, t.Spec.ID.String()[8:14]+"#"+fmt.Sprint(t.Attempt))
+				out = append(out, t.Spec.ID.String()[16:22]+"#"+fmt.Sprint(t.Attempt))
 			}
 		case *wire.Done:
-			out = append(out, fmt.Sprint(m.Task.String()[8:14], "#", m.Attempt, " lease ", m.Lease, " ", m.Err))
+			out = append(out, fmt.Sprint(m.Task.String()[16:22], "#", m.Attempt, " lease ", m.Lease, " ", m.Err))
 		default:
 			out = append(out, fmt.Sprintf("%+v", v))
 		}
