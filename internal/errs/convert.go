@@ -38,7 +38,10 @@ func userSentinel(name string) error {
 	return users.byName[name]
 }
 
-const maxDepth = 16 // of a chain of causes; deeper ones are folded into the message
+const (
+	maxDepth = 16   // of a chain of causes; of deeper ones the text is in the message, and what they match is kept
+	maxBelow = 1000 // errors that are looked at below that depth: Unwrap is the program's, and may have no end
+)
 
 // From turns any error into one that can cross processes. It keeps every sentinel of this package and every
 // registered one that the error matches, and every error of a registered type. From(nil) is nil. The error's methods are the program's code:
@@ -78,11 +81,31 @@ func from(err error, depth int) (out *Error) {
 	if out.Code == CodeUnknown {
 		out.Code, out.Name = codeOf(err)
 	}
-	if depth < maxDepth {
+	switch {
+	case depth < maxDepth:
 		for _, c := range inner {
 			if w := from(c, depth+1); w != nil && (w.Code != CodeUnknown || len(w.Cause) > 0 || out.Data != nil) {
 				out.Cause = append(out.Cause, w)
 			}
+		}
+	case depth == maxDepth:
+		out.Cause = below(inner)
+	}
+	return out
+}
+
+// below gives what errors deep in a chain match, without the errors between: each as a cause of its own.
+func below(queue []error) (out []*Error) {
+	for looked := 0; len(queue) > 0 && looked < maxBelow && len(out) < maxDepth; looked++ {
+		err := queue[0]
+		queue = queue[1:]
+		if err == nil {
+			continue
+		}
+		if w := from(err, maxDepth+1); w.Code != CodeUnknown || len(w.Cause) > 0 {
+			out = append(out, w)
+		} else {
+			queue = append(queue, causes(err)...)
 		}
 	}
 	return out
@@ -99,8 +122,52 @@ func Text(v any) (s string) {
 	if err, ok := v.(error); ok {
 		return err.Error()
 	}
+	if _, ok := v.(fmt.Stringer); !ok && endless(reflect.ValueOf(v), 0) {
+		return fmt.Sprintf("a value of type %T, whose text cannot be had: it contains itself", v)
+	}
 	return fmt.Sprint(v)
 }
+
+const maxNested = 100 // in a value whose text is made
+
+// endless tells whether a value contains itself by maps and slices, which fmt follows until the stack overflows, or may as well: it is nested deeper
+// than any that is shown. Pointers inside a value are shown as addresses.
+func endless(v reflect.Value, depth int) bool {
+	if depth > maxNested {
+		return true
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		return depth == 0 && !v.IsNil() && endless(v.Elem(), 1)
+	case reflect.Interface:
+		return !v.IsNil() && endless(v.Elem(), depth) // of which no value is an interface
+	case reflect.Struct:
+		for _, f := range v.Fields() {
+			if endless(f, depth+1) {
+				return true
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if scalar(v.Type().Elem()) {
+			return false
+		}
+		for i := range v.Len() {
+			if endless(v.Index(i), depth+1) {
+				return true
+			}
+		}
+	case reflect.Map:
+		for it := v.MapRange(); it.Next(); {
+			if endless(it.Value(), depth+1) { // a key cannot contain itself
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// scalar tells whether values of a type contain no others.
+func scalar(t reflect.Type) bool { return t.Kind() <= reflect.Complex128 || t.Kind() == reflect.String }
 
 func causes(err error) []error {
 	switch u := err.(type) {

@@ -47,3 +47,50 @@ func TestErrorsWhoseMethodsPanicStillTravel(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+type nested struct {
+	Of  any
+	All []any
+}
+
+// The text of a panic's value is made without end by fmt if the value contains itself.
+func TestAValueThatContainsItselfHasAText(t *testing.T) {
+	m, s := map[string]any{}, make([]any, 1)
+	m["self"], s[0] = m, s
+	for name, v := range map[string]any{"map": m, "slice": s, "array": [1]any{m}, "struct": nested{Of: s}, "pointer": &nested{All: s}} {
+		if got := Text(v); !strings.Contains(got, "contains itself") {
+			t.Errorf("%s: got %.100s", name, got)
+		}
+	}
+	p := &nested{}
+	p.Of = p // which fmt shows as an address
+	for name, v := range map[string]any{"pointer": p, "struct": nested{Of: 3}, "nil": (*nested)(nil), "bytes": make([]byte, 3)} {
+		if got, want := Text(v), fmt.Sprint(v); got != want {
+			t.Errorf("%s: got %.100s, want %s", name, got, want)
+		}
+	}
+}
+
+// twofold unwraps to itself, twice.
+type twofold struct{}
+
+func (twofold) Error() string     { return "twofold" }
+func (e twofold) Unwrap() []error { return []error{e, e, nil} }
+
+// Whatever an error wraps is found on the other side, however deep it is.
+func TestDeepCausesAreKept(t *testing.T) {
+	RegisterSentinel("convert/deep", errDeep)
+	var err error = errors.Join(errDeep, ErrNotFound)
+	for i := range 500 {
+		err = fmt.Errorf("level %d: %w", i, err)
+	}
+	got := From(err)
+	if !errors.Is(got, errDeep) || !errors.Is(got, ErrNotFound) || got.Error() != err.Error() {
+		t.Errorf("got %.100v", got)
+	}
+	if got := From(twofold{}); got.Error() != "twofold" {
+		t.Errorf("got %v", got)
+	}
+}
+
+var errDeep = errors.New("deep")
