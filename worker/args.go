@@ -55,5 +55,5 @@ func (r *runner) resolve(v *wire.ArgValue) (registry.Input, *errs.Error) {
 	}
 	val := v.Result.Value
 	val.Data = r.args.lend(data[:v.Result.Size:v.Result.Size])
-	return registry.Input{Value: val}, nil
+	return registry.Input{Value: val, InPlace: true}, nil
 }

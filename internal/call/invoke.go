@@ -25,7 +25,7 @@ func Input[T any](ctx context.Context, c *Task, name string, p *Plan, i, of int)
 			b.c = tc.Client
 		}
 	}
-	v, err := codec.Type[T]{Plan: p}.Decode(in.Value, true, b)
+	v, err := codec.Type[T]{Plan: p}.Decode(in.Value, in.InPlace, b)
 	if err != nil {
 		return v, argError(name, i, err)
 	}

@@ -63,7 +63,7 @@ func (v *View[T]) set(c *client.Client, d client.Data) error {
 		value = wire.Value{Meta: value.Meta, Data: v.guard.data, Refs: value.Refs}
 	}
 	var err error
-	if v.value, err = decode[T](c, value, true); err != nil {
+	if v.value, err = decode[T](c, value, d.Pinned()); err != nil {
 		d.Release()
 		v.guard.close()
 		return err

@@ -13,11 +13,13 @@ import (
 	"mobula/wire"
 )
 
-// Input is one argument of a call. Value.Data may alias the node's segment: it is
-// read-only and valid until the call returns. Release, where not nil, gives it back
-// earlier; calling it again does nothing.
+// Input is one argument of a call. With InPlace, Value.Data lies in the node's segment: it is
+// read-only and valid until the call returns. Else it came in a message, which others in this process may
+// have too, and nothing keeps a function from writing to it: a function gets a copy. Release, where not nil,
+// gives it back earlier; calling it again does nothing.
 type Input struct {
 	Value   wire.Value
+	InPlace bool
 	Release func()
 }
 
