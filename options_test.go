@@ -149,7 +149,7 @@ func TestMalformedLabelsAreRefused(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	ctx := t.Context()
-	for _, opts := range [][]ActorOption{{Detached()}, {GetIfExists()}, {Named("ns", "")}, {MaxConcurrency(0)}, {ConcurrencyGroup("g", 0)}, {nil}, {OnPanic(9)},
+	for _, opts := range [][]ActorOption{{Detached()}, {GetIfExists()}, {Named("ns", "")}, {Named("ns", "\xff")}, {Named("\xff", "n")}, {MaxConcurrency(0)}, {ConcurrencyGroup("g", 0)}, {nil}, {OnPanic(9)},
 		{Resources{GPU: -1}}, {Resources{Custom: map[string]float64{"CPU": 1}}}, {Resources{Custom: map[string]float64{"x": -1}}}} {
 		if _, _, err := resolve(ctx, counters.fn, opts); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v, want ErrInvalid", opts, err)

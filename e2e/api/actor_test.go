@@ -122,6 +122,9 @@ func TestC5NamedActors(t *testing.T) {
 			t.Errorf("no such name: %v", err)
 		}
 		keep := spawn(ctx, t, 7, mobula.Named("", "own"))
+		if _, err := mobula.GetActor[tally](ctx, "prod", "\xff"); !errors.Is(err, mobula.ErrNotFound) {
+			t.Errorf("a name that no actor can have: %v", err)
+		}
 		own, err := mobula.GetActor[tally](ctx, "", "own")
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"runtime"
+	"unicode/utf8"
 
 	"mobula/internal/client"
 	"mobula/internal/errs"
@@ -131,6 +132,9 @@ func FindActor(ctx context.Context, namespace, name string) (*Cell, error) {
 	tc, err := taskOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !utf8.ValidString(name) || !utf8.ValidString(namespace) {
+		return nil, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q, since that is not UTF-8", name, namespace)
 	}
 	if namespace == "" {
 		namespace = tc.Client.Welcome().Namespace

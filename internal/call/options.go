@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -148,6 +149,9 @@ func (k Class) build(name string) (*wire.TaskOptions, error) {
 	}
 	if err := k.selectors(o); err != nil {
 		return nil, err
+	}
+	if !utf8.ValidString(k.ActorName) || !utf8.ValidString(k.Namespace) {
+		return nil, errs.New(errs.CodeInvalid, "%s: the actor's name %q in namespace %q is not UTF-8", name, k.ActorName, k.Namespace)
 	}
 	if k.Detached && k.ActorName == "" {
 		return nil, errs.New(errs.CodeInvalid, "%s: a detached actor needs a name to be found by: add Named", name)

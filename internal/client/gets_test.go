@@ -488,3 +488,35 @@ func TestStuckGetWarnsAndStoredFetchFails(t *testing.T) {
 		time.Sleep(time.Second)
 	})
 }
+
+// Whoever gives a wait up is told how, and with which cause.
+func TestAWaitThatIsGivenUpSaysWhy(t *testing.T) {
+	f := newFake(t, Config{})
+	_, hs := f.submit(plain)
+	own := errors.New("of the program")
+	for name, c := range map[string]struct {
+		ctx  func() (context.Context, context.CancelFunc)
+		want []error
+	}{
+		"cancelled": {func() (context.Context, context.CancelFunc) { return context.WithCancel(t.Context()) },
+			[]error{errs.ErrCancelled, context.Canceled}},
+		"with a cause": {func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			return ctx, func() { cancel(own) }
+		}, []error{errs.ErrCancelled, context.Canceled, own}},
+		"deadline with a cause": {func() (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithDeadlineCause(t.Context(), time.Unix(0, 0), own)
+			cancel()
+			return ctx, cancel
+		}, []error{errs.ErrGetTimeout, context.DeadlineExceeded, own}},
+	} {
+		ctx, cancel := c.ctx()
+		cancel()
+		_, err := f.c.Get1(ctx, hs[0])
+		for _, want := range c.want {
+			if !errors.Is(err, want) {
+				t.Errorf("%s: got %v, want %v", name, err, want)
+			}
+		}
+	}
+}

@@ -171,16 +171,20 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 	}
 }
 
-// ctxError says why a wait was given up: ErrGetTimeout for a deadline, else the cause.
+// ctxError says why a wait was given up: ErrGetTimeout for a deadline, else ErrCancelled, with the cause that the program gave, if any.
 func ctxError(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if cause == context.DeadlineExceeded {
-		return errs.New(errs.CodeGetTimeout, "the context's deadline passed before every object was there")
-	}
 	if errors.Is(cause, errs.ErrCancelled) || errors.Is(cause, errs.ErrDeadline) {
 		return cause
 	}
-	return fmt.Errorf("wait given up: %w", cause)
+	why := errs.New(errs.CodeCancelled, "the wait was given up: its context was cancelled")
+	if ctx.Err() == context.DeadlineExceeded {
+		why = errs.New(errs.CodeGetTimeout, "the context's deadline passed before every object was there")
+	}
+	if cause == ctx.Err() {
+		return why
+	}
+	return fmt.Errorf("%w: %w", why, cause)
 }
 
 // overdue logs the objects that a waiter still lacks, asks the owner which of them are stored, and fails the wait
