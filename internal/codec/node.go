@@ -81,6 +81,9 @@ func (r *Registry) fill(n *node) {
 	}
 	if r.marshals(t) {
 		n.own = t != typeOfBigInt
+		if t.Kind() == reflect.Struct {
+			n.err = r.leftOut(t)
+		}
 		return
 	}
 	switch t.Kind() {
@@ -130,5 +133,8 @@ func (r *Registry) fillStruct(n *node) {
 	}
 	if hidden > 0 && len(n.fields) == 0 {
 		n.err = &typeError{typ: t, why: whyHidden}
+	}
+	if left := r.leftOut(t); left != nil && n.err == nil {
+		n.err = left
 	}
 }
