@@ -7,7 +7,8 @@
 //	everything else                             CBOR (RFC 8949, core deterministic)
 //
 // A time.Time is RFC 3339 text, of a year from 0 to 9999 (Python's begin at 1) and a zone of whole minutes, less than a day from UTC. What has
-// another zone is read as UTC, and refused when it is encoded.
+// another zone is read as UTC, and refused when it is encoded. A big.Float is decimal text, which is read with 64 bits: one that reads back as another
+// number is refused.
 //
 // What is encoded can be decoded. A string holds any bytes; other languages refuse one that is not UTF-8. A NaN is the canonical one, but in arrays. A map of
 // which two keys are encoded alike, or one could not be read, is refused, and so is a struct of which an exported field would be left out without a tag that

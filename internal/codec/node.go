@@ -11,7 +11,8 @@ type node struct {
 	typ    reflect.Type
 	isRef  bool
 	isTime bool
-	walk   bool // a value may hold references, times, interfaces, such maps or a cycle, so it must be walked
+	isReal bool // a big.Float
+	walk   bool // a value may hold references, times, big floats, interfaces, such maps or a cycle, so it must be walked
 	alike  bool // of a map: different keys may be encoded alike
 	own    bool // a value may have parts that encode themselves, in which references are not seen
 	done   bool
@@ -77,6 +78,10 @@ func (r *Registry) fill(n *node) {
 	}
 	if t == typeOfTime {
 		n.isTime, n.walk = true, true
+		return
+	}
+	if t == typeOfBigFloat {
+		n.isReal, n.walk = true, true
 		return
 	}
 	if r.marshals(t) {

@@ -48,6 +48,7 @@ var (
 	typeOfProto     = reflect.TypeFor[proto.Message]()
 	typeOfTime      = reflect.TypeFor[time.Time]()
 	typeOfBigInt    = reflect.TypeFor[big.Int]()
+	typeOfBigFloat  = reflect.TypeFor[big.Float]()
 	typeOfMarshaler = reflect.TypeFor[cbor.Marshaler]()
 	typeOfBinary    = reflect.TypeFor[encoding.BinaryMarshaler]()
 	typeOfTextM     = reflect.TypeFor[encoding.TextMarshaler]()

@@ -13,8 +13,8 @@ const MaxDepth = 10_000
 
 const cyclesFrom = 64 // depth from which pointers are remembered: real values are rarely so deep
 
-// collector walks a value before it is encoded: it collects references, follows interfaces, refuses cycles and some times,
-// none of which the type alone shows.
+// collector walks a value before it is encoded: it collects references, follows interfaces, refuses cycles, some times and some
+// big floats, none of which the type alone shows.
 type collector struct {
 	reg   *Registry
 	refs  []ids.ObjectID
@@ -36,6 +36,9 @@ func (c *collector) walk(v reflect.Value, n *node) error {
 	}
 	if n.isTime {
 		return collectTime(v)
+	}
+	if n.isReal {
+		return collectReal(v)
 	}
 	if c.depth++; c.depth > MaxDepth {
 		return errs.New(errs.CodeNotEncodable, "%s: nested deeper than %d levels", n.typ, MaxDepth)
@@ -142,6 +145,9 @@ func (a attacher) walk(v reflect.Value, n *node) error {
 	}
 	if n.isTime {
 		return attachTime(v)
+	}
+	if n.isReal {
+		return nil
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
