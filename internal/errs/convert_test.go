@@ -80,7 +80,7 @@ func (e twofold) Unwrap() []error { return []error{e, e, nil} }
 // Whatever an error wraps is found on the other side, however deep it is.
 func TestDeepCausesAreKept(t *testing.T) {
 	RegisterSentinel("convert/deep", errDeep)
-	var err error = errors.Join(errDeep, ErrNotFound)
+	err := errors.Join(errDeep, ErrNotFound)
 	for i := range 500 {
 		err = fmt.Errorf("level %d: %w", i, err)
 	}
