@@ -39,16 +39,19 @@ func userSentinel(name string) error {
 }
 
 const (
-	maxDepth = 16   // of a chain of causes; of deeper ones the text is in the message, and what they match is kept
+	maxDepth = 12   // of a chain of causes, less than a message between processes has; of deeper ones the text is in the message, and what they match is kept
 	maxBelow = 1000 // errors that are looked at below that depth: Unwrap is the program's, and may have no end
 )
 
 // From turns any error into one that can cross processes. It keeps every sentinel of this package and every
 // registered one that the error matches, and every error of a registered type. From(nil) is nil. The error's methods are the program's code:
 // where one panics, the text is all that is kept.
-func From(err error) *Error { return from(err, 0) }
+func From(err error) *Error {
+	left := maxBelow
+	return from(err, 0, &left)
+}
 
-func from(err error, depth int) (out *Error) {
+func from(err error, depth int, left *int) (out *Error) {
 	if err == nil {
 		return nil
 	}
@@ -84,25 +87,25 @@ func from(err error, depth int) (out *Error) {
 	switch {
 	case depth < maxDepth:
 		for _, c := range inner {
-			if w := from(c, depth+1); w != nil && (w.Code != CodeUnknown || len(w.Cause) > 0 || out.Data != nil) {
+			if w := from(c, depth+1, left); w != nil && (w.Code != CodeUnknown || len(w.Cause) > 0 || out.Data != nil) {
 				out.Cause = append(out.Cause, w)
 			}
 		}
 	case depth == maxDepth:
-		out.Cause = below(inner)
+		out.Cause = below(inner, left)
 	}
 	return out
 }
 
-// below gives what errors deep in a chain match, without the errors between: each as a cause of its own.
-func below(queue []error) (out []*Error) {
-	for looked := 0; len(queue) > 0 && looked < maxBelow && len(out) < maxDepth; looked++ {
+// below gives what errors deep in a chain match, without the errors between: each as a cause of its own. left is how many may be looked at.
+func below(queue []error, left *int) (out []*Error) {
+	for ; len(queue) > 0 && *left > 0 && len(out) < maxDepth; *left-- {
 		err := queue[0]
 		queue = queue[1:]
 		if err == nil {
 			continue
 		}
-		if w := from(err, maxDepth+1); w.Code != CodeUnknown || len(w.Cause) > 0 {
+		if w := from(err, maxDepth+1, left); w.Code != CodeUnknown || len(w.Cause) > 0 {
 			out = append(out, w)
 		} else {
 			queue = append(queue, causes(err)...)

@@ -88,7 +88,7 @@ func TestDeepCausesAreKept(t *testing.T) {
 	if !errors.Is(got, errDeep) || !errors.Is(got, ErrNotFound) || got.Error() != err.Error() {
 		t.Errorf("got %.100v", got)
 	}
-	if got := From(twofold{}); got.Error() != "twofold" {
+	if got := From(twofold{}); got.Error() != "twofold" { // soon, though it has no end
 		t.Errorf("got %v", got)
 	}
 }
