@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -310,7 +311,7 @@ func TestStream(t *testing.T) {
 			two <- h
 		}()
 	}
-	f.until("asked", func() bool { return len(f.asks) >= 2 })
+	f.until("asked", func() bool { return slices.ContainsFunc(f.asks, func(a wire.StreamNext) bool { return a.Index == 1 }) })
 	f.emit(spec.ID, 1, wire.Result{Kind: wire.ResultInline})
 	(<-two).Release()
 	(<-two).Release()
