@@ -37,7 +37,9 @@ def made(cls: type[X], like: type[BaseException], args: tuple[Any, ...], said: M
     try:
         x = cls.__new__(cls, *args)
     except Exception:  # a __new__ written in Python takes other arguments
-        x = _builtin(like).__new__(cls, *args)
+        builtin = _builtin(like)
+        # MemoryError's own refuses a class that derives from another exception first; an instance of it is made as any exception's is.
+        x = (BaseException if builtin is MemoryError else builtin).__new__(cls, *args)
     init: Any = like.__init__
     if not hasattr(init, "__code__"):  # a built-in type's: it sets the type's fields
         init(x, *args)

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Callable
 
 import cloudpickle
+import numpy as np
 import pytest
 from cluster import cluster, node  # noqa: F401
 from waiting import PATIENCE
@@ -192,6 +193,21 @@ def test_a_frozen_exception_comes_out_of_dask_and_joblib(node: Any) -> None:
     with joblib.parallel_config("mobula"), pytest.raises(Frozen) as e:
         joblib.Parallel()([joblib.delayed(fails)() for _ in range(2)])
     assert e.value.code == 3
+
+
+def no_memory() -> None:
+    raise MemoryError("no room")
+
+
+def no_memory_for_an_array() -> None:
+    np.empty(1 << 59)
+
+
+@pytest.mark.parametrize("f", [no_memory, no_memory_for_an_array])
+def test_an_error_of_memory_is_caught_by_its_type(node: Any, f: Callable[[], None]) -> None:
+    with pytest.raises(MemoryError) as e:
+        mobula.get(mobula.remote(max_retries=0)(f).remote(), timeout=PATIENCE)
+    assert isinstance(e.value, TaskError) and isinstance(pickle.loads(pickle.dumps(e.value)), MemoryError)
 
 
 def test_an_exception_that_libraries_may_set_fields_of() -> None:
