@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import pickle
 import sys
+import threading
 from typing import Any, Callable
 
 import cloudpickle
@@ -208,6 +210,75 @@ def test_an_error_of_memory_is_caught_by_its_type(node: Any, f: Callable[[], Non
     with pytest.raises(MemoryError) as e:
         mobula.get(mobula.remote(max_retries=0)(f).remote(), timeout=PATIENCE)
     assert isinstance(e.value, TaskError) and isinstance(pickle.loads(pickle.dumps(e.value)), MemoryError)
+
+
+class Locked(Exception):
+    """Cannot be pickled, but for its text, its number and what it stems from."""
+
+    def __init__(self, n: int, inner: Any = None) -> None:
+        super().__init__(n)
+        self.n, self.inner, self.lock = n, inner, threading.Lock()
+
+
+class Unreadable(Exception):
+    """Cannot be pickled at all."""
+
+    def __reduce__(self) -> Any:
+        raise RuntimeError("no pickle")
+
+    @property
+    def args(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("no args")
+
+
+def test_a_group_keeps_its_exceptions_without_what_cannot_be_pickled(node: Any) -> None:
+    def fails() -> None:
+        raise ExceptionGroup("outer", [ValueError(1), ExceptionGroup("inner", [Locked(2), Unreadable()]), Locked(3, Locked(4))])
+
+    seen = set()
+    try:
+        mobula.get(mobula.remote(max_retries=0)(fails).remote(), timeout=PATIENCE)
+    except* Locked as g:
+        seen.add(Locked)
+        (inner,), last = g.exceptions[0].exceptions, g.exceptions[1]  # type: ignore[attr-defined]
+        assert inner.n == 2 and not hasattr(inner, "lock") and last.n == 3 and last.inner.n == 4  # type: ignore[attr-defined]
+    except* ValueError as g:
+        seen.add(ValueError)
+        assert g.exceptions[0].args == (1,)
+    except* PythonError:
+        seen.add(PythonError)
+    assert seen == {Locked, ValueError, PythonError}
+
+
+def test_a_task_group_of_an_actor(node: Any) -> None:
+    @mobula.remote
+    class Groups:
+        async def fails(self) -> None:
+            async def fail(n: int) -> None:
+                raise Locked(n)
+
+            async with asyncio.TaskGroup() as g:
+                for n in range(3):
+                    g.create_task(fail(n))
+
+    try:
+        mobula.get(Groups.remote().fails.remote(), timeout=PATIENCE)
+        pytest.fail("no error")
+    except* Locked as g:
+        assert [x.n for x in g.exceptions] == [0, 1, 2]  # type: ignore[attr-defined]
+
+
+def test_exceptions_that_hold_one_another(node: Any) -> None:
+    def fails(deep: int) -> None:
+        x = Locked(0)
+        for n in range(1, deep):
+            x = Locked(n, [x, x])
+        x.inner[0].inner.append(x)
+        raise x
+
+    with pytest.raises(Locked) as e:
+        mobula.get(mobula.remote(max_retries=0)(fails).remote(40), timeout=PATIENCE)  # 2**40 trials, if each were made anew
+    assert e.value.n == 39
 
 
 def test_an_exception_that_libraries_may_set_fields_of() -> None:

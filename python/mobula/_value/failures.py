@@ -58,13 +58,15 @@ def _by_parts(x: BaseException) -> bytes:
 
 
 def _bare(x: BaseException) -> bytes:
-    """Pickles x without the fields that cannot be pickled."""
-    return _PartsPickler.dumps(_Bare(x, x.args, _light(x)))
+    """Pickles x, and the exceptions in it, each without what cannot be pickled of it."""
+    known: Known = {id(x): None}
+    return _BarePickler.of(_Reduced(*_bared(x, known)), known)
 
 
 def _text(x: BaseException) -> bytes:
     """Pickles x with its text in place of its args."""
-    return _PartsPickler.dumps(_Bare(x, (said(x)[:8000],), _light(x)))
+    known: Known = {id(x): None}
+    return _BarePickler.of(_Reduced(*_made(x, (said(x)[:8000],), _light(x, known))), known)
 
 
 _WAYS = (_ordinary, _by_parts, _bare, _text)
@@ -86,14 +88,18 @@ def fetched(ref: Any) -> Any:
     return pickle.loads(ref.result())
 
 
-class _Bare:
-    """Pickles as an exception of x's class with these args and fields."""
+Reduction = tuple[Callable[..., BaseException], tuple[Any, ...]]  # a function, and the arguments with which it makes an exception
+Known = dict[int, Optional[tuple[BaseException, Reduction]]]  # by id; None for one whose reduction is just being found
 
-    def __init__(self, x: BaseException, args: tuple[Any, ...], fields: dict[str, Any]) -> None:
-        self._parts = type(x), args, fields
+
+class _Reduced:
+    """Pickles as what a function makes of arguments."""
+
+    def __init__(self, make: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._reduction = make, args
 
     def __reduce__(self) -> Any:
-        return _exception_parts.remade, self._parts
+        return self._reduction
 
 
 class _PartsPickler(ByValue):
@@ -111,23 +117,78 @@ class _PartsPickler(ByValue):
         return super().reducer_override(x)
 
 
-def _light(x: BaseException) -> dict[str, Any]:
+class _BarePickler(ByValue):
+    """Pickles every exception in a value without what cannot be pickled of it, except TaskErrors. One of which nothing can be pickled becomes a
+    PythonError with its text, so that a group keeps its other exceptions. Each is looked at once: the number of trials is bounded."""
+
+    def __init__(self, out: io.BytesIO, known: Known) -> None:
+        super().__init__(out, 5)
+        self._known = known
+
+    @classmethod
+    def of(cls, x: Any, known: Known) -> bytes:
+        buf = io.BytesIO()
+        cls(buf, known).dump(x)
+        return buf.getvalue()
+
+    def reducer_override(self, x: Any) -> Any:
+        if not isinstance(x, BaseException) or isinstance(x, TaskError):
+            return super().reducer_override(x)
+        known = self._known
+        if id(x) not in known:
+            known[id(x)] = None
+            try:
+                found = _bared(x, known)
+                if not _travels(_Reduced(*found), known):
+                    raise pickle.PicklingError("an exception that cannot be pickled")
+            except BaseException:
+                found = _lost, (named(x)[:8000],)
+            known[id(x)] = x, found
+        seen = known[id(x)]
+        if seen is None:
+            raise pickle.PicklingError("an exception that has itself in it")
+        return seen[1]
+
+
+def _lost(text: str) -> PythonError:
+    return PythonError(text)
+
+
+def _bared(x: BaseException, known: Known) -> Reduction:
+    args = x.args
+    return _made(x, args if _travels(args, known) else (said(x)[:8000],), _light(x, known))
+
+
+def _made(x: BaseException, args: tuple[Any, ...], fields: dict[str, Any]) -> Reduction:
+    return _exception_parts.remade, (type(x), args, fields)
+
+
+def _travels(v: Any, known: Known) -> bool:
+    return _trial(v, known) is not None
+
+
+def _trial(v: Any, known: Known) -> Optional[int]:
+    """The size of a value's pickle; None if it cannot be pickled and read again."""
+    before, local.refs = local.refs, None  # the real run collects the references
+    try:
+        raw = _BarePickler.of(v, known)
+        pickle.loads(raw)
+        return len(raw)
+    except BaseException:
+        return None
+    finally:
+        local.refs = before
+
+
+def _light(x: BaseException, known: Known) -> dict[str, Any]:
     """The fields of an exception that can be pickled, up to half of the size limit."""
     out: dict[str, Any] = {}
     left = _MAX_EXCEPTION // 2
-    before, local.refs = local.refs, None  # a trial run: the real one collects the references
-    try:
-        for k, v in _exception_parts.fields(x).items():
-            try:
-                raw = _PartsPickler.dumps(v)
-                if len(raw) < left:
-                    pickle.loads(raw)
-                    left -= len(raw)
-                    out[k] = v
-            except BaseException:
-                continue
-    finally:
-        local.refs = before
+    for k, v in _exception_parts.fields(x).items():
+        size = _trial(v, known)
+        if size is not None and size < left:
+            left -= size
+            out[k] = v
     return out
 
 
