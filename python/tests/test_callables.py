@@ -12,10 +12,12 @@ import sys
 from typing import Any, Generic, Iterator, TypeVar
 
 import cloudpickle
+import joblib
 import pytest
 from waiting import PATIENCE, until
 
 import mobula
+from mobula.util.joblib import register_mobula
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # the workers have no tests directory on their path
 
@@ -325,6 +327,16 @@ def test_a_keyword_of_any_name_arrives(name: str) -> None:
     for cls in (Takes, Takes.options(num_cpus=0.5)):
         a = cls.remote(**want)
         assert got(a.take.remote(**want)) == got(a.take.options(name="other").remote(**want)) == (want, want)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_keyword_of_any_name_arrives_by_executors(name: str) -> None:
+    want = {name: 1}
+    with mobula.Executor(max_workers=1) as ex:
+        assert ex.submit(dict, **want).result(PATIENCE) == want
+    register_mobula()
+    with joblib.parallel_config("mobula", n_jobs=2):
+        assert joblib.Parallel()([(dict, (), want)] * 2) == [want, want]  # as joblib.delayed gives it, which takes most names
 
 
 @functools.singledispatch

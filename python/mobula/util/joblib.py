@@ -132,7 +132,7 @@ class _Kept:
         self._done = done
 
     @calls_user_code
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> None:  # a call may have an argument called self
         self._done.append(self._func(*args, **kwargs))
 
 
