@@ -9,7 +9,7 @@ import enum
 import functools
 import pickle
 import sys
-from typing import Any, Generic, Iterator, TypeVar
+from typing import Any, Generic, Iterator, NamedTuple, TypeVar
 
 import cloudpickle
 import joblib
@@ -399,6 +399,52 @@ def test_cached_functions_are_values() -> None:
     assert f(10) == 55 and g([3]) == [-3] and o.func is len
     with mobula.Executor(max_workers=1) as ex:
         assert ex.submit(fib, 30).result(PATIENCE) == fib(30) and list(ex.map(deep, [[1], 2])) == [[-1], -2]
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    a: int
+    b: Any = None
+
+
+class Mangled:
+    __slots__ = ("__hidden", "__weakref__")
+
+    def __init__(self) -> None:
+        self.__hidden = 1
+
+    def hidden(self) -> int:
+        return self.__hidden
+
+
+class Bare:
+    __slots__ = ()
+
+
+class Derived(Bare, Generic[T]):
+    __slots__ = "one"
+
+    def __init__(self) -> None:
+        self.one = 1
+
+
+class Row(NamedTuple, Generic[T]):
+    a: T
+
+
+def test_classes_with_slots() -> None:
+    @mobula.remote
+    def looks(xs: list[Any]) -> Any:
+        for x in xs:
+            with pytest.raises(AttributeError):
+                x.other = 1
+        return xs
+
+    x, y, z, r = got(looks.remote([Slotted(1, [2]), Mangled(), Derived(), Row(3)]))
+    assert x == Slotted(1, [2]) and y.hidden() == 1 and isinstance(z, Bare) and hasattr(z, "one") and r == Row(3)
+    assert not any(hasattr(v, "__dict__") for v in (x, y, z, r)) and type(x) is Slotted and type(r) is Row
+    a = mobula.remote(Slotted.__class__("Acts", (Slotted,), {"__slots__": (), "of_a": lambda self: self.a})).remote(5)
+    assert got(a.of_a.remote()) == 5
 
 
 @mobula.remote

@@ -2,7 +2,8 @@
 
 cloudpickle names a cached function (functools.cache, lru_cache) by its module and name, under which a worker cannot find it if the module
 is __main__, and fails at functions and methods with single dispatch, whose caches hold weak references, and before Python 3.12 at
-cached properties, which hold a lock. Here these come as the functions that they were made of, with empty caches.
+cached properties, which hold a lock. Here these come as the functions that they were made of, with empty caches. cloudpickle also makes
+a class that has __slots__ as one without them: its instances have a __dict__ there, which those here have not, so that none came back.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from . import views
 
 _CACHED = type(functools.lru_cache(len))
 _CACHES = ("lock", "_method_cache", "_all_weakrefable_instances")  # attributes of descriptors that do not travel
+_SKELETON, _NAMESPACE = cloudpickle.cloudpickle._make_skeleton_class, 3  # what makes a class, and which argument has its first attributes
 _OF_DISPATCHERS = ("register", "dispatch", "registry", "_clear_cache", "__wrapped__")
 
 
@@ -63,7 +65,11 @@ class ByValue(views.CloudPickler):
                 return self._cached(x)
         elif cls is functools.singledispatchmethod or cls is functools.cached_property:
             return _descriptor, (cls,), _without(x, _CACHES), None, None, _set_descriptor
-        return super().reducer_override(x)
+        how = super().reducer_override(x)
+        if isinstance(x, type) and "__slots__" in vars(x) and how is not NotImplemented and how[0] is _SKELETON \
+                and not issubclass(x, tuple):  # a tuple's class has no slots with a name, and typing.NamedTuple refuses them
+            how[1][_NAMESPACE]["__slots__"] = vars(x)["__slots__"]
+        return how
 
     def _cached(self, x: Any) -> Any:
         """A cached function may be among its own globals. So it is made of a function without state, as cloudpickle makes functions, and
