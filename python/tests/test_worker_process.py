@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
-from waiting import until
+from waiting import PATIENCE, until
 
 import mobula
 
@@ -57,6 +57,47 @@ def interrupt_me() -> str:
 
 def test_a_worker_is_not_interrupted(node: Any) -> None:
     assert mobula.get(interrupt_me.remote()) == "went on"
+
+
+def forks(how: str) -> int:
+    """The exit code of a fork that leaves the function."""
+    pid = os.fork()
+    if pid == 0:
+        if how == "exit":
+            sys.exit(9)
+        if how == "text":
+            sys.exit("text")
+        if how == "raise":
+            raise ValueError
+        return -1
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Forks:
+    def plain(self, how: str) -> int:
+        return forks(how)
+
+    def items(self, how: str) -> Iterator[int]:
+        yield forks(how)
+
+
+class AsyncForks(Forks):
+    async def coroutine(self, how: str) -> int:
+        return forks(how)
+
+
+@pytest.mark.parametrize(("how", "code"), [("exit", 9), ("text", 1), ("raise", 1), ("return", 0)])
+def test_a_fork_that_leaves_its_function_ends_as_a_program_does(node: Any, how: str, code: int) -> None:
+    def got(ref: Any) -> Any:
+        return mobula.get(ref, timeout=PATIENCE)
+
+    assert got(mobula.remote(forks).remote(how)) == code
+    one, threads, loop = mobula.remote(Forks).remote(), mobula.remote(Forks).options(max_concurrency=2).remote(), mobula.remote(AsyncForks).remote()
+    for a in (one, threads, loop):
+        assert got(a.plain.remote(how)) == code
+        if how != "return":  # a stream's item is no end
+            assert got(next(a.items.remote(how))) == code
+    assert got(loop.coroutine.remote(how)) == code
 
 
 @mobula.remote

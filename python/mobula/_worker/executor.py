@@ -13,7 +13,7 @@ from .._wire import codec, hot
 from .._wire import messages as m
 from .._wire.hot import Work
 from ..exceptions import ActorDiedError, DeadlineError, MobulaError, TaskCancelledError
-from . import results
+from . import forked, results
 from .actor import Actor
 from .arguments import Holds, arguments, function_of, keep
 from .blocking import Blocking
@@ -239,6 +239,7 @@ class Executor:
 
     def report(self, call: Call, done: bytes, err: Optional[m.Error], holds: Holds) -> int:
         """Queues the report of a call that has ended, and returns the time of its end. done: the encoded results."""
+        forked.end()
         client, work = self.client, call.work
         if holds:
             keep(client, holds)

@@ -16,6 +16,7 @@ from .._client import Client
 from .._interrupts import interrupts
 from .._wire import messages as m
 from ..exceptions import DisconnectedError, InvalidError, MobulaError, NoNodeError, OwnerDiedError, RuntimeSetupError, ShutdownError
+from . import forked
 from .executor import Executor
 from .handlers import Handlers
 from .tracing import flush, provide
@@ -51,7 +52,8 @@ def _interrupted(signum: int, frame: Optional[FrameType]) -> None:
 
 
 def _forked() -> None:
-    """In a process that a task has forked: Ctrl-C does what it does in any Python process."""
+    """In a process that a task has forked: Ctrl-C does what it does in any Python process, and its end is not the call's."""
+    forked.entered()
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

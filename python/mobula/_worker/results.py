@@ -11,6 +11,7 @@ from .._api import put
 from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import MobulaError, NotEncodableError, ReturnMismatchError
+from . import forked
 from .call import Call, TaskInterrupt
 from .user_code import traceback_of
 
@@ -77,6 +78,7 @@ def results(call: Call, value: Any, n: int) -> bytes:
 
 def failure(call: Call, x: BaseException) -> m.Error:
     """The error that is reported for a task that raised x. It raises nothing, whatever the code of x's class does."""
+    forked.end(x)
     try:
         return _failure(call, x)
     except BaseException:
