@@ -171,32 +171,38 @@ class Node:
             p.wait()
         for t in self._readers:
             t.join(_LAST_WORDS)
+        if not self._readers:  # it did not start: nobody else closes the pipes
+            for pipe in (p.stdout, p.stderr):
+                assert pipe is not None
+                pipe.close()
         if self._temporary:
             shutil.rmtree(self.dir, ignore_errors=True)
 
 
 def _drain(f: Any) -> None:
-    """Reads the node's output and drops it."""
+    """Reads the node's output and drops it. Closes f."""
     try:
-        while f.read1(65536):
-            pass
+        with f:
+            while f.read1(65536):
+                pass
     except (OSError, ValueError):
         pass  # it was closed
 
 
 def _forward(f: Any) -> None:
     """Copies the lines of the node's workers to sys.stderr. The node does not wait for a slow reader: it leaves out lines that are not
-    read in time."""
+    read in time. Closes f."""
     part = b""
     try:
-        while block := f.read1(65536):
-            lines, end, part = (part + block).rpartition(b"\n")
-            if not end:
-                continue
-            try:
-                sys.stderr.write(lines.decode("utf-8", "replace") + "\n")
-                sys.stderr.flush()
-            except Exception:
-                pass  # stderr is missing or closed; the workers' logs have the lines
+        with f:
+            while block := f.read1(65536):
+                lines, end, part = (part + block).rpartition(b"\n")
+                if not end:
+                    continue
+                try:
+                    sys.stderr.write(lines.decode("utf-8", "replace") + "\n")
+                    sys.stderr.flush()
+                except Exception:
+                    pass  # stderr is missing or closed; the workers' logs have the lines
     except (OSError, ValueError):
         pass  # it was closed

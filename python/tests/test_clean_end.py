@@ -144,3 +144,18 @@ except KeyboardInterrupt:
         p.kill()
         p.wait()
     assert (p.returncode, out, err) == (0, "interrupted\n", "")
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_a_program_that_makes_errors_of_warnings(binary: str, forward: bool) -> None:
+    script = f"""
+import mobula
+with mobula.init(num_cpus=1, object_store_memory=64 << 20, log_to_driver={forward}):
+    assert mobula.get(mobula.remote(abs).remote(-1)) == 1
+try:
+    mobula.init(settings={{"memory-limit": "none"}})
+except mobula.exceptions.RuntimeSetupError:
+    print("refused")
+"""
+    p = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, timeout=PATIENCE)
+    assert (p.returncode, p.stdout, p.stderr) == (0, "refused\n", "")  # a pipe that is left open is a ResourceWarning
