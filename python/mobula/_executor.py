@@ -27,6 +27,7 @@ from ._call import Caller, PackedCall, label
 from ._callbacks import CallbackThread
 from ._client import Found
 from ._functions import calls_user_code
+from ._initialized import Globals
 from ._refs import ObjectRef, TaskWait, load_found
 from ._said import named
 from .exceptions import InvalidError, MobulaError, TaskError, original, without_cause
@@ -49,8 +50,8 @@ class Executor(futures.Executor):
 
     max_workers: how many calls run at once; by default the node's number of CPUs. If it is larger, each call asks for a
     fraction of a CPU, so that all of them run.
-    initializer, initargs: each worker process calls initializer(*initargs) before its first call of this executor. If that
-    raises, the executor is broken.
+    initializer, initargs: each worker process calls initializer(*initargs) before its first call of this executor. If that raises, the
+    executor is broken. The calls see the global variables that it has set, and the data in those that it uses.
     options: the options of @mobula.remote for each call, such as num_cpus, memory, resources, max_retries, retry_exceptions
     and timeout, but not num_returns.
 
@@ -183,12 +184,15 @@ class _Runner:
         self._identity = identity or (uuid.uuid4().hex if initializer is not None else "")
         self._lock = threading.RLock()
         self._failed: Optional[str] = None
+        self._globals: Optional[Globals] = None
         self._ready = initializer is None
 
     @calls_user_code
     def __call__(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         if not self._ready:
             self._initialize()
+        if self._globals is not None:
+            self._globals.share(args[0] if fn is _chunk else fn)
         return fn(*args, **kwargs)
 
     def _initialize(self) -> None:
@@ -197,12 +201,15 @@ class _Runner:
                 raise _InitializerError(self._failed)
             if self._ready or self._initializer is None:
                 return
+            own = Globals(self._initializer)
             try:
                 self._initializer(*self._initargs)
             except BaseException as x:
                 logging.getLogger("concurrent.futures").critical("Exception in initializer:", exc_info=True)
                 self._failed = f"the initializer of a worker process failed: {named(x)}"
                 raise _InitializerError(self._failed) from x
+            own.ran()
+            self._globals = own
             self._ready = True
 
     def __reduce__(self) -> Any:

@@ -168,6 +168,59 @@ def fail() -> None:
     raise OSError("no such device")
 
 
+TABLE: dict[str, int] = {}
+LIMIT = None
+
+
+def prepare(limit: int) -> None:
+    global LIMIT
+    LIMIT = limit
+    TABLE["a"] = limit
+    _connect()
+
+
+def _connect() -> None:
+    global connection  # nobody else sets it
+    connection = ["open"]
+
+
+def doubled(f: Any) -> Any:
+    @functools.wraps(f)
+    def inside(*args: Any) -> Any:
+        return 2 * f(*args)
+
+    return inside
+
+
+def looks(i: int) -> Any:
+    return LIMIT, TABLE, connection, i
+
+
+def by_another(i: int) -> Any:
+    return looks(i)
+
+
+class Looks:
+    def method(self, i: int) -> Any:
+        return looks(i)
+
+    __call__ = method
+
+
+def test_calls_see_what_the_initializer_has_set(shared: Any) -> None:
+    want = (5, {"a": 5}, ["open"])
+    with mobula.Executor(1, initializer=functools.partial(prepare, 5)) as ex:
+        for f in (looks, by_another, Looks(), Looks().method, lambda i: looks(i), functools.partial(by_another)):
+            assert ex.submit(f, 1).result(PATIENCE) == (*want, 1)
+        assert list(ex.map(looks, range(5), chunksize=2)) == [(*want, i) for i in range(5)]
+        assert ex.submit(doubled(looks), 1).result(PATIENCE) == 2 * (*want, 1)
+        assert ex.submit(eval("lambda: n", {"n": 3})).result(PATIENCE) == 3
+    with mobula.Executor(1, initializer=prepare, initargs=(6,)) as ex:
+        assert ex.submit(looks, 1).result(PATIENCE)[0] == 6
+    with mobula.Executor(1) as ex:  # in the same process
+        assert ex.submit(lambda: (LIMIT, TABLE)).result(PATIENCE) == (None, {})
+
+
 def test_an_initializer_that_fails_breaks_the_executor(shared: Any) -> None:
     with mobula.Executor(2, initializer=fail) as ex:
         fs = [ex.submit(abs, 0)]

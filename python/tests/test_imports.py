@@ -15,7 +15,7 @@ ROOT = pathlib.Path(mobula.__file__).parent
 
 # The layers, lowest first: a module imports what is in its own and in those below. A package stands for all that is in it.
 LAYERS = (
-    ("_version", "_exception_parts", "_said", "exceptions", "_ids", "_interrupts", "_callables", "_callbacks", "_containers", "_html"),
+    ("_version", "_exception_parts", "_said", "exceptions", "_ids", "_interrupts", "_callables", "_initialized", "_callbacks", "_containers", "_html"),
     ("_wire",),
     ("_sampling", "_safefs", "_segment", "_callsites", "_value"),
     ("_labels", "_node"),
