@@ -91,6 +91,14 @@ class TaskError(MobulaError):
             return f"{self._said()[0]}\n{self.remote_traceback.rstrip()}"
         return super().__str__()
 
+    def again(self) -> MobulaError:
+        err = task_error(self.cause, self.remote_traceback, *self._said(), self.task, self.causes)
+        if self._mobula_refs:
+            err._mobula_refs = self._mobula_refs
+        return err
+
+    __copy__ = again  # the pickle has the cause in parts, which copy.copy does not put together
+
     def __reduce__(self) -> Any:
         return _remake_task, (_exception_parts.portable(self.cause), self.remote_traceback, *self._said(), self.task)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import os
 import pickle
@@ -210,6 +211,22 @@ def test_an_error_of_memory_is_caught_by_its_type(node: Any, f: Callable[[], Non
     with pytest.raises(MemoryError) as e:
         mobula.get(mobula.remote(max_retries=0)(f).remote(), timeout=PATIENCE)
     assert isinstance(e.value, TaskError) and isinstance(pickle.loads(pickle.dumps(e.value)), MemoryError)
+
+
+class Keyword(Exception):
+    def __init__(self, *, code: int) -> None:
+        super().__init__("text")
+        self.code = code
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, TaskError.again, lambda x: pickle.loads(pickle.dumps(x))])
+def test_an_error_can_be_copied(node: Any, copied: Callable[[Any], Any]) -> None:
+    for make in (lambda: Keyword(code=3), lambda: SystemExit(3)):
+        with pytest.raises(TaskError) as e:
+            mobula.get(task.remote(make), timeout=PATIENCE)
+        x, y = e.value, copied(e.value)
+        assert y is not x and type(y) is type(x) and str(y) == str(x) and "Traceback" in str(y)
+        assert type(y.cause) is type(x.cause) and vars(y.cause) == vars(x.cause) and y.args == x.args and y.task == x.task
 
 
 class Locked(Exception):
