@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
@@ -166,3 +167,22 @@ def test_a_child_that_dies_fails_its_parent(node: Any) -> None:
             alive.append(e.restarts)
             mobula.get(a.hands.remote()).die.remote()
     assert alive == [0, 1]
+
+
+@mobula.remote
+class Stops:
+    async def stops_the_loop(self) -> str:
+        asyncio.get_running_loop().stop()
+        await asyncio.sleep(0)
+        return "went on"
+
+    async def fine(self) -> str:
+        return "fine"
+
+
+def test_a_call_that_stops_the_event_loop_stops_no_other(node: Any) -> None:
+    a = Stops.remote()
+    assert mobula.get([a.stops_the_loop.remote(), a.fine.remote()], timeout=PATIENCE) == ["went on", "fine"]
+    mobula.stop(a, timeout=PATIENCE)
+    with pytest.raises(mobula.ActorDiedError):
+        mobula.get(a.fine.remote(), timeout=PATIENCE)

@@ -36,12 +36,14 @@ class Loop:
         self._actor = actor
         self._limits = {group: asyncio.Semaphore(n) for group, n in limits.items()}
         self._flush_soon = False
+        self._ended = False
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._run, name="mobula-loop", daemon=True).start()
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while not self._ended:  # a call may stop the loop, which is not its own: the others would never end
+            self._loop.run_forever()
 
     def put(self, work: Work) -> None:
         call = self._executor.begun(work)
@@ -57,9 +59,13 @@ class Loop:
 
     def close(self) -> None:
         """Ends the loop after _GRACE seconds, in which cancelled calls report."""
-        self._loop.call_soon_threadsafe(self._loop.call_later, _GRACE, self._loop.stop)
+        self._loop.call_soon_threadsafe(self._loop.call_later, _GRACE, self._end)
 
     # ---- in the loop
+
+    def _end(self) -> None:
+        self._ended = True
+        self._loop.stop()
 
     def _begin(self, call: Call) -> None:
         call.future = asyncio.ensure_future(self._call(call))
