@@ -417,11 +417,11 @@ class Mangled:
         return self.__hidden
 
 
-class Bare:
+class NoSlot:
     __slots__ = ()
 
 
-class Derived(Bare, Generic[T]):
+class OneSlot(NoSlot, Generic[T]):
     __slots__ = "one"
 
     def __init__(self) -> None:
@@ -440,8 +440,8 @@ def test_classes_with_slots() -> None:
                 x.other = 1
         return xs
 
-    x, y, z, r = got(looks.remote([Slotted(1, [2]), Mangled(), Derived(), Row(3)]))
-    assert x == Slotted(1, [2]) and y.hidden() == 1 and isinstance(z, Bare) and hasattr(z, "one") and r == Row(3)
+    x, y, z, r = got(looks.remote([Slotted(1, [2]), Mangled(), OneSlot(), Row(3)]))
+    assert x == Slotted(1, [2]) and y.hidden() == 1 and isinstance(z, NoSlot) and hasattr(z, "one") and r == Row(3)
     assert not any(hasattr(v, "__dict__") for v in (x, y, z, r)) and type(x) is Slotted and type(r) is Row
     a = mobula.remote(Slotted.__class__("Acts", (Slotted,), {"__slots__": (), "of_a": lambda self: self.a})).remote(5)
     assert got(a.of_a.remote()) == 5
