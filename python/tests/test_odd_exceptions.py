@@ -198,6 +198,22 @@ def test_a_frozen_exception_comes_out_of_dask_and_joblib(node: Any) -> None:
     assert e.value.code == 3
 
 
+class Slot(Exception):
+    """Its pickle would give code the text."""
+
+    __slots__ = ("code",)
+
+    def __init__(self, code: Any) -> None:
+        super().__init__("text")
+        self.code = code
+
+
+def test_fields_outside_of_the_dict(node: Any) -> None:
+    assert cause_of(task.remote(lambda: Slot(5))).code == 5  # type: ignore[attr-defined]
+    assert cause_of(task.remote(lambda: Slot(np.arange(3)))).code.sum() == 3  # type: ignore[attr-defined]
+    assert cause_of(task.remote(lambda: AttributeError("text", name="name"))).name == "name"  # type: ignore[attr-defined]
+
+
 def no_memory() -> None:
     raise MemoryError("no room")
 

@@ -32,7 +32,7 @@ def encode_exception(x: BaseException, put: Put) -> tuple[bytes, list[Any]]:
                 if len(raw) >= _MAX_EXCEPTION and way not in _WHOLE:
                     continue
                 back = pickle.loads(raw)  # many exception classes can be pickled, but not unpickled, or not to the same text
-                if way is _ordinary and said(back) != said(x):
+                if way is _ordinary and (said(back) != said(x) or _forgets(x, back)):
                     continue
                 del back
                 if len(raw) >= _MAX_EXCEPTION:
@@ -50,6 +50,14 @@ _MAX_EXCEPTION = 40_000  # bytes of a pickle that goes in the error itself
 
 def _ordinary(x: BaseException) -> bytes:
     return dumps(x, None, [] if local.refs is None else local.refs)
+
+
+def _forgets(x: BaseException, back: BaseException) -> bool:
+    """Whether the ordinary pickle has lost or changed a field that x stores outside __dict__, as pickles of BaseException do."""
+    if type(x).__reduce__ is not BaseException.__reduce__ or type(x) is not type(back):
+        return False
+    had, has = ({k: v for k, v in _exception_parts.fields(y).items() if k not in getattr(y, "__dict__", {})} for y in (x, back))
+    return had.keys() != has.keys() or not all(v is has[k] or (v == has[k]) is True for k, v in had.items())
 
 
 def _by_parts(x: BaseException) -> bytes:
