@@ -42,9 +42,9 @@ func StartTimer(ctx context.Context, d time.Duration, again bool, tick Tick) (st
 }
 
 func runTimer(life context.Context, stop context.CancelFunc, tc *client.TaskContext, d time.Duration, again bool, tick func() error) {
-	defer stop()
 	var ended sync.WaitGroup
 	defer ended.Wait()
+	defer stop() // before Wait: it ends the goroutine that is waited for
 	ended.Go(func() { // so that a tick under way is not waited for
 		select {
 		case <-tc.Life:
