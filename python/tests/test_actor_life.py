@@ -15,6 +15,7 @@ import pytest
 from waiting import PATIENCE, until
 
 import mobula
+from mobula import _runtime
 from mobula.exceptions import InvalidError, TaskError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -126,6 +127,11 @@ class Ticker(Mortal):
         return len(self.seen)
 
 
+    def going(self) -> int:
+        host = _runtime.context(_runtime.client()).host()
+        return len(host.timers) if host else -1
+
+
 class AsyncTicker(Ticker):
     async def tick(self, what: str) -> None:  # type: ignore[override]
         self.seen.append(what)
@@ -149,6 +155,13 @@ def test_timers_tick_between_calls_and_do_not_hold_the_actor(node: Any, tmp_path
     until(lambda: Path(str(path) + "b").exists())
     with pytest.raises(InvalidError):
         mobula.every(1, a.note)
+
+
+def test_an_actor_forgets_timers_that_have_ended(node: Any) -> None:
+    a = mobula.remote(Ticker).remote()
+    until(lambda: mobula.get(a.going.remote()) == 1)  # the one that called once is over
+    mobula.get(a.quiet.remote())
+    until(lambda: mobula.get(a.going.remote()) == 0)
 
 
 class Boss:

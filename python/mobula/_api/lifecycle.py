@@ -148,13 +148,19 @@ def _timer(what: str, seconds: float, again: bool, method: Callable[..., Any], a
     if seconds < 0 or (again and seconds == 0):
         raise InvalidError(f"{what}: {seconds} seconds, want more than 0")
     t = Timer()
-    actor.timers.append(t)
+    actor.timers.add(t)
     id, made = actor.id, (actor.name, actor.sha)
     # The ids of its calls include the attempt: after a restart the same code makes new calls, not those of before.
     own = TaskContext(c, _ids.derive(tc.next_task(), 1 + tc.attempt))
 
     def run() -> None:
         _runtime.current.set(own)
+        try:
+            tick()
+        finally:
+            actor.timers.discard(t)
+
+    def tick() -> None:
         due = time.monotonic() + seconds
         while not t._ended.wait(max(0.0, due - time.monotonic())):
             try:

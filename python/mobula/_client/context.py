@@ -28,7 +28,7 @@ class Hosted(Protocol):
     name: str
     sha: str  # hash of its class
     methods: dict[str, tuple[int, str]]
-    timers: list[Any]
+    timers: set[Any]
 
 
 class Once(Generic[T]):

@@ -25,7 +25,7 @@ class Actor:
         self.loop: Optional[Loop] = None
         self.stopped = False
         self.instance: Any = None
-        self.timers: list[Any] = []
+        self.timers: set[Any] = set()  # those that go on; each leaves it in its own thread
         self.instance_closed = False  # its close hook has begun, or must not run
         self.closed_with: list[Any] = []  # references in the close hook's error; the owner does not know of them yet
         self._functions: dict[str, Callable[..., Any]] = {}
@@ -121,5 +121,5 @@ class Actor:
             self.loop.close()
 
     def _end_timers(self) -> None:
-        for t in self.timers:
+        for t in list(self.timers):
             t.stop()
