@@ -12,7 +12,8 @@
 //
 // A Recorder owns its blocks of events. A full block is never written again, so a reader
 // keeps the recorder's lock only to copy the list of blocks and the unfinished one. It keeps
-// no task's spec, whose arguments may be large: an event is 96 bytes.
+// no task's spec, whose arguments may be large, and of an error only the code and some 512 bytes of text: an event is 96 bytes, one of a
+// failure some 300, or 1,200 with long texts.
 //
 // # What blocks
 //

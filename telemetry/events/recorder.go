@@ -20,7 +20,7 @@ type Event struct {
 	Ended   int64
 	Worker  ids.ClientID
 	Lease   ids.LeaseID
-	Reason  *errs.Error // why it failed or runs again; may be nil
+	Reason  *errs.Error // why it failed or runs again, in brief (see brief); may be nil
 	Attempt uint32
 	State   task.State
 	Kind    wire.TaskKind
@@ -149,7 +149,7 @@ func (r *Recorder) append(ch *owner.Transition) {
 	s := ch.Spec
 	e.Task, e.Opts, e.Kind = s.ID, s.Opts, s.Kind
 	e.At, e.State, e.Attempt = ch.At, ch.State, ch.Attempt
-	e.Worker, e.Lease, e.Reason = ch.Worker, ch.Lease, ch.Reason
+	e.Worker, e.Lease, e.Reason = ch.Worker, ch.Lease, brief(ch.Reason)
 	if ch.Times != nil {
 		e.Started, e.Ended = ch.Times.Started, ch.Times.Ended
 	}
