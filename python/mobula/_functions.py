@@ -13,7 +13,8 @@ find a function there asks its node for it, and one that defines a function has 
 
 The name may have any characters, also colons: what follows the last colon is the hash.
 
-A worker reads a function once and keeps it. Functions that refer to objects, and large ones, are values in the store (_stored).
+A worker reads a function once and keeps it. Functions that refer to objects, large ones, and those beyond MOST_FILES are values in the store
+(_stored).
 
 A call has its positional arguments first, then its keyword arguments in any order. If there are keyword arguments, one more
 argument of layout META_KWARGS follows: their names, each ended by a zero byte. An argument that is a reference is passed as
@@ -85,11 +86,12 @@ class _Pickle(NamedTuple):
     data: bytes
     sha: str
     refs: Sequence[Any]  # the references in it, which live at least until it is put
+    stored: bool  # it is a value in the store, and no file
 
 
 class Exported:
     """A function or class, and its pickle, which is made on first use. A file of the job has the pickle; or, if it refers to objects or is
-    large, an object of the store.
+    large, or the job has MOST_FILES of them, an object of the store.
 
     also: references that are to live as long as the function.
     """
@@ -126,8 +128,7 @@ class Exported:
 
     def stored(self, c: Client) -> bool:
         """Whether the function is a value in the store, which each call has as its last argument (argument)."""
-        made = self._made(c)
-        return bool(made.refs) or not made.data or len(made.data) > LARGE
+        return self._made(c).stored
 
     def refs(self, c: Client) -> Sequence[Any]:
         """The references in the function."""
@@ -158,12 +159,15 @@ class Exported:
         with self._lock:
             refs = list(self._also)
             data = pickler_for_functions(self.target, refs)
-            made = self._pickle = _Pickle(c, data, hashlib.sha256(data).hexdigest(), refs)
+            sha = hashlib.sha256(data).hexdigest()
+            made = self._pickle = _Pickle(c, data, sha, refs, bool(refs) or len(data) > LARGE or not _files.room(c.welcome.job_dir, sha))
         return made
 
     def publish_methods(self, c: Client, methods: dict[str, tuple[int, str]]) -> None:
-        """Writes the table of the class's methods, for processes that find the actor by name."""
-        write(c.welcome.job_dir, self._made(c).sha + _METHODS_FILE, json.dumps(methods).encode())
+        """Writes the table of the class's methods, for processes that find the actor by name. Without room for a file they ask the actor."""
+        name = self._made(c).sha + _METHODS_FILE
+        if _files.room(c.welcome.job_dir, name):
+            write(c.welcome.job_dir, name, json.dumps(methods).encode())
 
     def __reduce__(self) -> Any:  # a pickle has the target alone
         return Exported, (self.target,)
@@ -197,6 +201,36 @@ def name_of(target: Any) -> str:
 
 
 _METHODS_FILE = ".methods"
+
+# A file stays until its job ends, and so does what a worker has loaded of it. A value goes when nobody can call the function any more.
+MOST_FILES = 4096  # of a job on a node, and some more: processes that write files at the same time do not count each other's
+_RECOUNT = 64  # files
+
+
+class _Files:
+    """The number of files in the job's directory of functions, as far as this process knows."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._dir = ""
+        self._count = 0
+        self._asked = 0  # since they were counted
+
+    def room(self, job_dir: str, name: str) -> bool:
+        """Whether the file is there, or one more may be."""
+        folder = os.path.join(job_dir, "functions")
+        with self._lock:
+            if folder != self._dir or (self._asked >= _RECOUNT and self._count < MOST_FILES):
+                self._dir, self._asked = folder, 0
+                self._count = len(os.listdir(folder)) if os.path.isdir(folder) else 0
+            if self._count < MOST_FILES:
+                self._asked += 1
+                self._count += 1  # a file that is there already is counted twice, until the next count
+                return True
+        return os.path.exists(os.path.join(folder, name))
+
+
+_files = _Files()
 
 
 def write(job_dir: str, name: str, data: bytes) -> None:

@@ -16,7 +16,7 @@ from cluster import cluster, dir, get, node, objects, until  # noqa: F401
 
 import mobula
 import mobula.distributed
-from mobula import _runtime, _stored
+from mobula import _functions, _runtime, _stored
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
@@ -445,6 +445,26 @@ def test_a_function_is_kept_while_its_object_is_there(clean: Any, monkeypatch: A
     assert len(kept) == 1 and any(o["state"] == "INLINE" for o in objects().values()), id
     put.clear()
     until(lambda: looked() and not len(kept))
+
+
+def test_a_job_with_many_functions_keeps_few_files(clean: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled()  # the job has a file
+    folder = Path(_runtime.client().welcome.job_dir) / "functions"
+    most = len(list(folder.iterdir())) + 3
+    monkeypatch.setattr(_functions, "MOST_FILES", most, raising=False)
+    assert get([mobula.remote(lambda x, i=i: x + i).remote(1) for i in range(20)]) == list(range(1, 21))
+
+    class Late:
+        def name(self) -> str:
+            return "late"
+
+    a = mobula.remote(Late).options(name="late").remote()
+    assert get(mobula.get_actor("late").name.remote()) == "late"
+    assert len(list(folder.iterdir())) <= most
+    mobula.kill(a)
+    known = mobula.remote(lambda x: -x)
+    for _ in range(3):
+        assert get(known.remote(1)) == -1
 
 
 # ---- nodes of their own: the last, they end this module's
