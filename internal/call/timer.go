@@ -44,7 +44,7 @@ func StartTimer(ctx context.Context, d time.Duration, again bool, tick Tick) (st
 func runTimer(life context.Context, stop context.CancelFunc, tc *client.TaskContext, d time.Duration, again bool, tick func() error) {
 	var ended sync.WaitGroup
 	defer ended.Wait()
-	defer stop() // before Wait: it ends the goroutine that is waited for
+	defer stop()      // before Wait: it ends the goroutine that is waited for
 	ended.Go(func() { // so that a tick under way is not waited for
 		select {
 		case <-tc.Life:

@@ -17,6 +17,8 @@ var numbers = []struct{ text, says, file, code string }{
 	{"ARCHITECTURE.md", "live callers, and 4,096", "raylet/owner/calls.go", "manyCallers = 4096"},
 	{"ARCHITECTURE.md", "4,096 leases that are over", "raylet/cluster/lease.go", "maxPast = 4096"},
 	{"ARCHITECTURE.md", "100,000 in memory", "telemetry/events/recorder.go", "cfg.Ring = 100_000"},
+	{"ARCHITECTURE.md", "512 bytes of a failure's text", "telemetry/events/reason.go", "reasonMost = 512"},
+	{"ARCHITECTURE.md", "4,096 of a job on a node", "python/mobula/_functions.py", "MOST_FILES = 4096"},
 	{"ARCHITECTURE.md", "`store.args-fraction` (70 %)", "internal/config/settings.go", `"store.args-fraction", 0.7`},
 	{"ARCHITECTURE.md", "said nothing for 5 s", "internal/node/questions.go", "answerWithin = 5 * time.Second"},
 	{"ARCHITECTURE.md", "looks for its node for 30 s", "internal/node/dial.go", "rejoinTimeout = 30 * time.Second"},
