@@ -31,12 +31,12 @@
 //
 // # Values
 //
-// A value is copied when it is passed. Views, and slices of numbers and bytes that a task gets as arguments, are not copied: they alias
-// shared memory, are read-only, and are valid until the view is closed or the call returns. A task that writes to them fails with an
-// error that says so; a write in a goroutine that the program started ends the process. Values of up to 100 KiB are copies. Clone what is kept longer or changed. With the
-// build tag invariants, a slice that is used too long faults at once. Create and CreateResult give memory in which large slices are
-// written in place, without any copy. Exported fields travel, but for those with the tag `cbor:"-"` or `json:"-"`, and so do references
-// (Ref, ActorRef) inside values.
+// A value is copied when it is passed. Views, and slices of numbers and bytes that a task gets as arguments, are not copied: they
+// alias shared memory, are read-only, and are valid until the view is closed or the call returns. A task that writes to them fails
+// with an error that says so; a write in a goroutine that the program started ends the process. Values of up to 100 KiB are copies.
+// Clone what is kept longer or changed. With the build tag invariants, a slice that is used too long faults at once. Create and
+// CreateResult give memory in which large slices are written in place, without any copy. Exported fields travel, but for those with
+// the tag `cbor:"-"` or `json:"-"`, and so do references (Ref, ActorRef) inside values.
 //
 // # References
 //
