@@ -211,7 +211,7 @@ class _Files:
     """The number of files in the job's directory of functions, as far as this process knows."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._counting = threading.RLock()
         self._dir = ""
         self._count = 0
         self._asked = 0  # since they were counted
@@ -219,7 +219,7 @@ class _Files:
     def room(self, job_dir: str, name: str) -> bool:
         """Whether the file is there, or one more may be."""
         folder = os.path.join(job_dir, "functions")
-        with self._lock:
+        with self._counting:
             if folder != self._dir or (self._asked >= _RECOUNT and self._count < MOST_FILES):
                 self._dir, self._asked = folder, 0
                 self._count = len(os.listdir(folder)) if os.path.isdir(folder) else 0

@@ -173,6 +173,7 @@ LOCKS = {
     ("_client/waiter.py", "Lock", "lock"): "what one thread sleeps on: only it acquires it, and release does not wait",
     ("_segment.py", "RLock", "_lock"): "the table of mapped files; nothing waits with it held",
     ("_functions.py", "RLock", "_lock"): "the pickle of one function; a nested call finds it half done and does it again, with the same result",
+    ("_functions.py", "RLock", "_counting"): "how many files of functions there are; a nested call may have its file counted twice, until the next count",
     ("_executor.py", "RLock", "_lock"): "in a worker: the initializer of a process, which a task runs once; a task runs in no other",
     ("_api/connecting.py", "RLock", "_starting"): "init and shutdown; a nested call sees the connection or makes it",
     ("distributed/_client.py", "RLock", "_connecting"): "the first connection of a client",

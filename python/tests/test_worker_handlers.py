@@ -26,7 +26,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.client: Any = SimpleNamespace(now=time.monotonic_ns, lock=threading.RLock(), send=lambda chunk: None, reader=SimpleNamespace(quiet=False, wake=lambda: None),
-                                           welcome=SimpleNamespace(job_dir=""), root=SimpleNamespace(task=TASK), spans=SimpleNamespace(waiting=False))
+                                           welcome=SimpleNamespace(job_dir=""), root=SimpleNamespace(task=TASK), spans=SimpleNamespace(waiting=False),
+                                           objects=SimpleNamespace(handles={}, pins={}))
         self.executor = Executor(cast(Any, self.client))
         self.executor._functions["f"] = len
         Handlers(self.executor)
