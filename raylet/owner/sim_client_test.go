@@ -299,7 +299,7 @@ func (cl *simClient) declare(epoch uint64) {
 	for _, id := range slices.Sorted(maps.Keys(cl.lanes)) {
 		l := cl.lanes[id]
 		if l.run != nil {
-			h.Tasks = append(h.Tasks, wire.Attempt{Task: l.run.Spec.ID, Attempt: l.run.Attempt, Lease: id})
+			h.Tasks = append(h.Tasks, wire.Attempt{Task: l.run.Spec.ID, Attempt: l.run.Attempt, Lease: id, Blocked: l.run.blocked, Asks: l.run.blocked && l.run.waiting() && !l.run.resumed})
 		}
 		for _, t := range l.queue {
 			h.Tasks = append(h.Tasks, wire.Attempt{Task: t.Spec.ID, Attempt: t.Attempt, Lease: id})
