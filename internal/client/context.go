@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 
 	"mobula/internal/ids"
@@ -37,20 +36,7 @@ type TaskContext struct {
 
 	calls atomic.Uint64
 
-	actors struct {
-		mu    sync.Mutex
-		seq   map[ids.ActorID]*callOrder // guarded by mu
-		order *callOrder                 // of last; guarded by mu
-		last  ids.ActorID                // guarded by mu
-		puts  atomic.Uint32              // number of the task's puts; here it fits in the padding
-	}
-}
-
-// callOrder numbers the calls of one caller to one actor. Its lock is held while a
-// call is sent, so that the order of the numbers is the order on the wire.
-type callOrder struct {
-	mu  sync.Mutex
-	seq uint64 // of the last call; guarded by mu
+	orders callOrders
 }
 
 // Base is the id from which the ids of everything that the task makes follow, and by which its owner knows the task. A call from
@@ -66,36 +52,7 @@ func (tc *TaskContext) Base() ids.TaskID {
 func (tc *TaskContext) NextTask() ids.TaskID { return ids.Derive(tc.Base(), tc.calls.Add(1)) }
 
 // NextPut is the id of the next object that this task puts.
-func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Base().Put(tc.actors.puts.Add(1)) }
-
-// Forget drops the call counter of an actor that will not be called again.
-func (tc *TaskContext) Forget(actor ids.ActorID) {
-	tc.actors.mu.Lock()
-	defer tc.actors.mu.Unlock()
-	delete(tc.actors.seq, actor)
-	if tc.actors.last == actor {
-		tc.actors.last, tc.actors.order = ids.ActorID{}, nil
-	}
-}
-
-func (tc *TaskContext) orderOf(actor ids.ActorID) *callOrder {
-	a := &tc.actors
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.order != nil && a.last == actor {
-		return a.order
-	}
-	o := a.seq[actor]
-	if o == nil {
-		o = new(callOrder)
-		if a.seq == nil {
-			a.seq = make(map[ids.ActorID]*callOrder)
-		}
-		a.seq[actor] = o
-	}
-	a.last, a.order = actor, o
-	return o
-}
+func (tc *TaskContext) NextPut() ids.ObjectID { return tc.Base().Put(tc.orders.puts.Add(1)) }
 
 type taskKey struct{}
 

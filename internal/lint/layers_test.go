@@ -69,7 +69,7 @@ var homes = map[string][]string{
 	"github.com/bufbuild/protocompile":   words("internal/tools"),
 	"github.com/cockroachdb/datadriven":  words("internal/transcript"),
 	"github.com/dustin/go-humanize":      words("cmd internal/config raylet/memmon samples"),
-	"github.com/fxamacker/cbor/v2":       words(". cmd graph/run/shell graph/ship internal/call internal/codec internal/errs internal/node internal/state"),
+	"github.com/fxamacker/cbor/v2":       words(". cmd graph/run/shell graph/ship internal/call internal/client internal/codec internal/errs internal/node internal/state"),
 	"github.com/hashicorp/memberlist":    words("remote/membership/memnet remote/membership/shell"),
 	"github.com/jedib0t/go-pretty/v6":    words("cmd"),
 	"github.com/knadh/koanf":             words("internal/config"),

@@ -99,6 +99,12 @@ func (r *requests) kill(ctx context.Context, in state.KillRequest) (state.Killed
 	return p.out, err
 }
 
+// uncounted has the home of a job say which actors it numbers no calls to.
+func (r *requests) uncounted(ctx context.Context, in state.UncountedRequest) (state.Uncounted, error) {
+	p, err := oneOf(ctx, r, r.homeScope(ids.JobID(in.Job).Home()), state.MethodUncounted, in, r.inspect.Uncounted)
+	return p.out, err
+}
+
 // spansOf hands the spans of another node's job to that node, by its clock.
 func (r *requests) spansOf(ctx context.Context, home ids.Home, in state.SpansRequest) (state.SpansReply, error) {
 	to := r.homeScope(home)

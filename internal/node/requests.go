@@ -49,6 +49,7 @@ var handlers = map[string]handler{
 	state.MethodCancel:     handle((*requests).cancel),
 	state.MethodKill:       handle((*requests).kill),
 	state.MethodActorGet:   handle((*requests).actorGet),
+	state.MethodUncounted:  handle((*requests).uncounted),
 
 	state.MethodTokenMake:   wiredTo((*wired).makeToken),
 	state.MethodTokenList:   wiredTo((*wired).listTokens),
@@ -93,6 +94,7 @@ var answers = map[string]handler{
 	methodClass:         look((*inspect.Inspector).Class),
 
 	state.MethodSecurityCheck: handle((*requests).securityHere),
+	state.MethodUncounted:     look((*inspect.Inspector).Uncounted),
 }
 
 // empty is the body of a request that says nothing.

@@ -19,6 +19,7 @@ const (
 	MethodExplain    = "explain"         // ExplainRequest; Explanation
 	MethodTimeline   = "timeline"        // TimelineRequest; TimelinePart
 	MethodActorGet   = "actor.get"       // ActorRequest; ActorReply
+	MethodUncounted  = "actor.uncounted" // UncountedRequest; Uncounted
 	MethodLogs       = "logs"            // LogsRequest; Logs
 	MethodSpans      = "trace.spans"     // SpansRequest; SpansReply
 	MethodSecede     = "task.secede"     // SecedeRequest; nothing
@@ -151,4 +152,19 @@ type ActorReply struct {
 	JobDir string `json:"job_dir,omitempty"`
 	// MaxPendingCalls is how many calls of it may be under way; 0: without bound, or the node does not say.
 	MaxPendingCalls int `json:"max_pending_calls,omitempty"`
+}
+
+// UncountedRequest asks which of some actors a program may number its calls to from 1 again.
+type UncountedRequest struct {
+	Job    uint64   `json:"job"`    // the program's
+	Actors [][]byte `json:"actors"` // ids, as TaskID.Bytes gives them; at most MaxUncounted
+}
+
+// MaxUncounted is how many actors one UncountedRequest may name.
+const MaxUncounted = 4096
+
+// Uncounted answers an UncountedRequest: the places in it of the actors that have ended, and of those of which the job's owner does not know, so that it
+// does not know what numbers their calls had.
+type Uncounted struct {
+	Actors []int `json:"actors"`
 }

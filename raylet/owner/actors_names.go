@@ -158,6 +158,7 @@ func (as *actors) actorFor(id ids.ActorID) *actorRec {
 		a.cause = as.objects.whyDropped(ids.TaskID(id).Return(0))
 		return a
 	}
+	a.forgot = true // it may have been known, and called, before
 	as.byID[id] = a
 	as.moveActor(a, actor.Locate)
 	as.toDirectory(LocateActor{Actor: id})

@@ -29,6 +29,11 @@ func TestAnActorThatCannotBeFound(t *testing.T) {
 	}
 	s.step(FromDirectory{at})
 	s.wantError(second.ID.Return(0), errs.CodeActorUnavailable)
+	third := s.call(far, 3) // those before it are forgotten with the actor
+	s.step(FromDirectory{ActorAt{Actor: id, State: actor.Alive, Worker: worker, Lease: 77, Opts: &wire.TaskOptions{Func: "f"}}})
+	if got := s.executed(worker); got.Spec.ID != third.ID {
+		t.Errorf("once it is found it runs %+v", got)
+	}
 }
 
 // Of an actor that moves to where it cannot be called, calls that come to their turn later fail likewise: one whose argument is not there yet, and one that was

@@ -139,6 +139,20 @@ func (c *Core) Actor(id ids.ActorID) (ActorView, bool) {
 	return v, !v.Foreign
 }
 
+// Uncounted gives the places of those actors of which this core has no number of a call to go on from: they have ended, or are unknown. While it
+// recovers it names none: it does not know yet.
+func (c *Core) Uncounted(of []ids.ActorID) (places []int) {
+	if c.recovering {
+		return nil
+	}
+	for i, id := range of {
+		if a := c.actors.byID[id]; a == nil || a.real().ended() {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
 // Actors gives every actor, in no order.
 func (c *Core) Actors(yield func(ActorView) bool) {
 	for _, a := range c.actors.byID {

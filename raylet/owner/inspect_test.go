@@ -2,6 +2,7 @@ package owner
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -155,5 +156,26 @@ func BenchmarkScanPart(b *testing.B) {
 			s.Stop()
 			s = c.ScanTasks(1000)
 		}
+	}
+}
+
+// A program may number its calls anew to actors of which the owner has no number to go on from: those that have ended, and those that it does not know.
+func TestUncountedActors(t *testing.T) {
+	s := newScript(t, Config{})
+	lives, lease := s.spawn(counter, worker)
+	s.call(lives, 1)
+	s.done(worker, lease, s.executed(worker), inline("1"))
+	dies, _ := s.spawn(counter, worker2)
+	s.from(driver, &wire.KillActor{Actor: ids.ActorID(dies.ID)})
+	far := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(9, 9), 1)}
+	s.call(far, 1)
+	asked := []ids.ActorID{ids.ActorID(lives.ID), ids.ActorID(dies.ID), ids.ActorID(far.ID), ids.ActorID(ids.Derive(lives.ID, 77)), ids.ActorID(ids.Derive(ids.RootTask(9, 9), 2))}
+	if got := s.c.Uncounted(asked); !slices.Equal(got, []int{1, 3, 4}) {
+		t.Errorf("uncounted are %v", got)
+	}
+	again := s.call(dies, 1) // numbered anew
+	s.wantError(again.ID.Return(0), errs.CodeActorDied)
+	if s.rebuild(7); len(s.c.Uncounted(asked)) > 0 {
+		t.Errorf("while it recovers it names %v", s.c.Uncounted(asked))
 	}
 }

@@ -19,6 +19,7 @@ at least one. The store owns the pins; this process counts the readers of each p
     watching   watches of actors
     spans      the program's own spans
     context    the task on whose behalf code runs
+    uncounted  drops counters of calls to actors that have ended
     waiter     a waiting thread
     spin       adaptive spinning before a wait
     lingering  keeps a closed connection while arrays view the store

@@ -36,6 +36,7 @@ from .requests import Requests, Turn
 from .spans import Spans
 from .spin import Spin
 from .streams import Streams
+from .uncounted import Look
 from .waiter import Waiter
 from .watching import Watches
 
@@ -194,6 +195,10 @@ class Client:
             if until is not None or self.conn is conn is not None:
                 raise GetTimeoutError(f"{method}: the node did not answer in {REQUEST_TIMEOUT if timeout is None else timeout} s")
             conn = self.conn
+
+    def drop_orders(self, tc: TaskContext) -> None:
+        """Drops the counters of a task's calls that its owner needs no more, once the node has said which."""
+        Look(self, tc).ask()
 
     # ---- waiting
 

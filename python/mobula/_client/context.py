@@ -11,6 +11,8 @@ from .._wire import hot
 
 T = TypeVar("T")
 
+FEW_ORDERS = 4096  # so many counters a task has before it asks which of them its owner needs no more
+
 
 class Connection(Protocol):
     """What a task context needs of the connection."""
@@ -19,6 +21,8 @@ class Connection(Protocol):
     def sampler(self) -> _sampling.Sampler: ...
 
     def now(self) -> int: ...
+
+    def drop_orders(self, tc: TaskContext) -> None: ...
 
 
 class Hosted(Protocol):
@@ -53,6 +57,7 @@ class TaskContext:
     called = False  # it has submitted a task
     seceded = False  # see mobula.distributed.secede
     parent = b""  # the task that has submitted it; empty for a driver's root task
+    few_orders = FEW_ORDERS  # so many counters need no look (uncounted)
     waits = False  # block() and unblock() have an effect: a worker's task that is no coroutine
 
     calls = Once(lambda: count(1))
@@ -124,7 +129,12 @@ class TaskContext:
 
     def order(self, actor: bytes) -> CallOrder:
         o = self.orders.get(actor)
-        return o if o is not None else self.orders.setdefault(actor, CallOrder())
+        if o is None:
+            o = self.orders.setdefault(actor, CallOrder())
+            if len(self.orders) > self.few_orders:
+                self.few_orders = 2 * len(self.orders)  # until the answer is here
+                self.client.drop_orders(self)
+        return o
 
 
 class CallOrder:
