@@ -28,10 +28,11 @@ type fakeNode struct {
 	pins    map[ids.ObjectID]int
 	items   map[itemKey]wire.Result
 	asks    []wire.StreamNext
-	creates []*wire.Create // that wait for room
-	full    bool           // creates wait
-	mute    bool           // requests are not answered
-	broken  error          // Send fails with it
+	creates []*wire.Create                  // that wait for room
+	full    bool                            // creates wait
+	mute    bool                            // requests are not answered
+	asked   func(*wire.Request) *wire.Reply // answers requests; may be nil
+	broken  error                           // Send fails with it
 	arena   []byte
 	used    uint64
 	log     []wire.Msg
@@ -192,6 +193,9 @@ func (f *fakeNode) handle(m wire.Msg, out []wire.Msg) []wire.Msg {
 		}
 		f.asks = append(f.asks, *m)
 	case *wire.Request:
+		if f.asked != nil {
+			return append(out, f.asked(m))
+		}
 		if !f.mute {
 			return append(out, &wire.Reply{Req: m.Req, Body: append([]byte("re:"), m.Body...)})
 		}

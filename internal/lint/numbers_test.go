@@ -29,6 +29,8 @@ var numbers = []struct{ text, says, file, code string }{
 	{"ARCHITECTURE.md", "4 to 32 MiB", "raylet/oplog/log.go", "DefaultReuse      = 32 << 20"},
 	{"ARCHITECTURE.md", "keeps a file of 100 MiB", "objectstore/spill/config.go", "MinFileBytes:      100 << 20"},
 	{"ARCHITECTURE.md", "an object of 1 KB", "", ""}, // an example
+	{"ARCHITECTURE.md", "actors that live, and 4,096", "internal/client/orders.go", "fewOrders = 4096"},
+	{"ARCHITECTURE.md", "actors that live, and 4,096", "python/mobula/_client/context.py", "FEW_ORDERS = 4096"},
 	{"ARCHITECTURE.md", "65,536 and 64 MiB", "internal/client/outbox_replay.go", "replayBytes    = 64 << 20"},
 	{"ARCHITECTURE.md", "65,536 and 64 MiB", "python/mobula/_client/outbox.py", "_KEPT, _KEPT_BYTES = 64 << 10, 64 << 20"},
 	{"ARCHITECTURE.md", "(credit, 32 MiB)", "raylet/owner/config.go", "def(&c.CreditWindow, 32<<20)"},

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,5 +91,37 @@ func TestActorsAreKilledByRequest(t *testing.T) {
 	}
 	if _, err := ask[state.Killed](t, c, state.MethodKill, state.KillRequest{}); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("kill of nothing: %v", err)
+	}
+}
+
+// A program may drop its counters of calls to actors that have ended, or that its job's owner does not know: the node says which these are.
+func TestUncountedByRequest(t *testing.T) {
+	shut(t)
+	_, c := running(t, Config{CPUs: 2}, Telemetry{})
+	create := func() *client.Handle {
+		h := submit2(t, c, wire.TaskActorCreate, &wire.TaskOptions{Func: "state/actor", NumReturns: 1})
+		if _, err := c.Get(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	lives, dies := create(), create()
+	defer lives.Release()
+	defer dies.Release()
+	must[state.Killed](t, c, state.MethodKill, state.KillRequest{Actor: dies.ID().Task.String()})
+	r := state.UncountedRequest{Job: uint64(c.Root().Base().Job())}
+	for _, id := range []ids.TaskID{lives.ID().Task, dies.ID().Task, ids.Derive(c.Root().Task, 99), ids.RootTask(77, 1)} {
+		r.Actors = append(r.Actors, id.Bytes())
+	}
+	if un := must[state.Uncounted](t, c, state.MethodUncounted, r); !slices.Equal(un.Actors, []int{1, 2, 3}) {
+		t.Errorf("uncounted are %v", un.Actors)
+	}
+	for _, bad := range []state.UncountedRequest{{Job: r.Job, Actors: [][]byte{nil}}, {Job: r.Job, Actors: make([][]byte, state.MaxUncounted+1)}} {
+		if _, err := ask[state.Uncounted](t, c, state.MethodUncounted, bad); !errors.Is(err, errs.ErrInvalid) {
+			t.Errorf("%d actors: %v", len(bad.Actors), err)
+		}
+	}
+	if _, err := ask[state.Uncounted](t, c, state.MethodUncounted, state.UncountedRequest{Job: 77}); !errors.Is(err, errs.ErrNotFound) {
+		t.Errorf("of a job that is not known: %v", err)
 	}
 }

@@ -10,12 +10,15 @@ import time
 from pathlib import Path
 from typing import Any, Iterator
 
+import cbor2
 import cloudpickle
 import pytest
 from waiting import PATIENCE, until
 
 import mobula
 from mobula import _runtime
+from mobula._client import context, uncounted
+from mobula._wire import messages as m
 from mobula.exceptions import InvalidError, TaskError
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -199,3 +202,70 @@ def test_a_call_that_stops_the_event_loop_stops_no_other(node: Any) -> None:
     mobula.stop(a, timeout=PATIENCE)
     with pytest.raises(mobula.ActorDiedError):
         mobula.get(a.fine.remote(), timeout=PATIENCE)
+
+
+# ---- counters of calls
+
+
+class Counts:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def next(self) -> int:
+        self.n += 1
+        return self.n
+
+
+def test_counters_of_calls_go_with_their_actors(node: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that calls one actor after another has the counters of those that live, and some more. One that is found again by its name is
+    counted on."""
+    monkeypatch.setattr(context, "FEW_ORDERS", 4)
+    monkeypatch.setattr(uncounted, "FEW_ORDERS", 4)
+    tc = _runtime.client().root
+    monkeypatch.setattr(tc, "few_orders", 4)
+    stays = mobula.remote(Counts).options(name="stays", lifetime="detached", num_cpus=0).remote()
+    assert mobula.get([stays.next.remote() for _ in range(3)]) == [1, 2, 3]
+    named = stays._id()
+    del stays
+    most = 0
+    for _ in range(16):
+        a = mobula.remote(Counts).options(num_cpus=0).remote()
+        assert mobula.get(a.next.remote()) == 1
+        mobula.kill(a)
+        del a
+        most = max(most, len(tc.orders))
+    assert most < 12 and len(tc.orders) < 12, f"at most {most}, and {len(tc.orders)} in the end"
+    assert tc.orders[named].seq == 3
+    again = mobula.get_actor("stays")
+    assert mobula.get([again.next.remote() for _ in range(3)]) == [4, 5, 6] and tc.orders[named].seq == 6
+    mobula.kill(again)
+
+
+def test_a_counter_that_is_used_meanwhile_stays(node: Any) -> None:
+    """An answer may be older than the last call. Whoever has a counter already, when it goes, begins anew with the others."""
+    tc, sent = _runtime.client().root, []
+    ended, called, named = (bytes([i]) * 20 for i in range(3))
+    for actor in ended, called, named:
+        tc.order(actor).seq = 5
+
+    class Asked:
+        def __init__(self) -> None:
+            self.requests = self
+
+        def ask(self, question: Any, w: Any) -> None:
+            sent.append(w)
+
+    kept = tc.order(ended)
+    uncounted.Look(Asked(), tc).ask()  # type: ignore[arg-type]
+    tc.order(called).seq += 1
+    [w] = sent
+    places = {actor: i for i, (actor, _, _) in enumerate(w.counters)}
+    w.slot = m.Reply(1, cbor2.dumps({"actors": [places[ended], places[called]]}))
+    w.done()
+    assert ended not in tc.orders and kept.seq == 0 and tc.order(called).seq == 6 and tc.order(named).seq == 5 and len(sent) == 1
+    uncounted.Look(Asked(), tc).ask()  # type: ignore[arg-type]
+    sent[1].slot = m.Reply(2, b"", m.Error(24, "busy"))
+    sent[1].done()
+    assert called in tc.orders and len(sent) == 2
+    for actor in called, named:
+        del tc.orders[actor]
