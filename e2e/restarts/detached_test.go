@@ -80,3 +80,36 @@ func TestDetachedActorOutlivesItsDriver(t *testing.T) {
 		})
 	}
 }
+
+// A program that replaces another's detached actor kills it and takes its name at once.
+func TestTheNameOfAKilledActorCanBeTakenAtOnce(t *testing.T) {
+	ctx, cancel := harness.Limit(t)
+	defer cancel()
+	p := harness.MustLaunch(t, harness.NodeConfig{Dir: harness.TempDir(t), CPUs: 2, Store: 16 << 20, StoreDir: harness.TempDir(t)})
+	_, first := harness.Connect(t, ctx, p)
+	_, second := harness.Connect(t, ctx, p)
+	_, err := harness.CounterType.Spawn(first, mobula.V(0), mobula.Named("e2e", "replaced"), mobula.Detached())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		ctx := first
+		if i%2 == 0 {
+			ctx = second
+		}
+		found, err := mobula.GetActor[harness.Counter](ctx, "e2e", "replaced")
+		if err != nil {
+			t.Fatalf("actor %d is not found: %v", i, err)
+		}
+		if err := found.Kill(ctx); err != nil {
+			t.Fatal(err)
+		}
+		made, err := harness.CounterType.Spawn(ctx, mobula.V(i), mobula.Named("e2e", "replaced"), mobula.Detached())
+		if err != nil {
+			t.Fatalf("once actor %d was killed its name cannot be taken: %v", i, err)
+		}
+		if v, err := harness.CounterInc.Go(ctx, made, mobula.V(1)).Get(ctx); err != nil || v != i+1 {
+			t.Errorf("the actor that replaces it answers %d, %v", v, err)
+		}
+	}
+}

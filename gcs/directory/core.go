@@ -24,6 +24,7 @@ type Core struct {
 	at       map[ids.ActorID]Place             // last published place of each living actor
 	watchers map[ids.ActorID]set[ids.JobID]    // jobs whose owners watch an actor
 	freeing  map[Name]*freeing                 // names that are being given up
+	killed   set[ids.ActorID]                  // of held: another job has asked their owners to end them
 	out      []Effect
 }
 
@@ -31,7 +32,7 @@ type set[T comparable] map[T]struct{}
 
 // freeing is a name that is being given up, and the claims that wait for that.
 type freeing struct {
-	by      set[ids.ActorID] // actors that are ending, or with a FreeRow without an answer
+	by      set[ids.ActorID] // actors that are ending, or are to end, or with a FreeRow without an answer
 	waiting []Claim
 }
 
@@ -39,7 +40,7 @@ type freeing struct {
 func New(home ids.Home) *Core {
 	return &Core{
 		home: home, jobs: make(set[ids.JobID]), held: make(map[ids.ActorID]*wire.TaskOptions), at: make(map[ids.ActorID]Place),
-		watchers: make(map[ids.ActorID]set[ids.JobID]), freeing: make(map[Name]*freeing),
+		watchers: make(map[ids.ActorID]set[ids.JobID]), freeing: make(map[Name]*freeing), killed: make(set[ids.ActorID]),
 	}
 }
 
@@ -64,6 +65,8 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 		c.emit(ev.FreeRow)
 	case Publish:
 		c.publish(ev.Place)
+	case Kill:
+		c.kill(ev)
 	case Locate:
 		c.locate(ev)
 	case Reconcile:
@@ -123,6 +126,7 @@ func (c *Core) release(m Release) {
 	c.publish(Place{Actor: m.Actor, State: actor.Dead, Err: m.Err})
 	opts := cmp.Or(m.Opts, c.held[m.Actor])
 	delete(c.held, m.Actor)
+	delete(c.killed, m.Actor)
 	if opts == nil {
 		return // it was given up already
 	}
@@ -145,18 +149,34 @@ func (c *Core) holdClaims(name Name, id ids.ActorID) {
 	f.by[id] = struct{}{}
 }
 
+// letClaims lets the claims of a name go on that wait for an actor, unless they wait for another one too.
+func (c *Core) letClaims(name Name, id ids.ActorID) {
+	f := c.freeing[name]
+	if f == nil {
+		return
+	}
+	if delete(f.by, id); len(f.by) > 0 {
+		return
+	}
+	delete(c.freeing, name)
+	for _, m := range f.waiting {
+		c.emit(ClaimRow{m})
+	}
+}
+
+// kill passes on that an actor is to end. Whoever asked for that may claim its name from now on.
+func (c *Core) kill(m Kill) {
+	if opts := c.held[m.Actor]; opts != nil && !m.Restart {
+		c.killed[m.Actor] = struct{}{}
+		c.holdClaims(nameOf(opts), m.Actor)
+	}
+	c.tell(m.Actor.Job(), m)
+}
+
 // freed lets the claims go on that wait for the name, and asks again after a failure; a claim made meanwhile is told who has the
 // name.
 func (c *Core) freed(a Freed) {
-	if f := c.freeing[a.Name]; f != nil {
-		delete(f.by, a.Actor)
-		if len(f.by) == 0 {
-			delete(c.freeing, a.Name)
-			for _, m := range f.waiting {
-				c.emit(ClaimRow{m})
-			}
-		}
-	}
+	c.letClaims(a.Name, a.Actor)
 	if a.Err == nil || a.Final {
 		return // the next start of the node finds what is left
 	}
@@ -280,9 +300,14 @@ func (c *Core) listed(l Listed) {
 	}
 }
 
+// ownerRestarted repeats what an owner had been told. It may have lost that an actor is to end: nobody waits for that any more.
 func (c *Core) ownerRestarted(job ids.JobID) {
 	for _, id := range c.namedOf(job) {
 		c.tell(job, NameHeld{Actor: id, Opts: c.held[id]})
+		if _, was := c.killed[id]; was {
+			delete(c.killed, id)
+			c.letClaims(nameOf(c.held[id]), id)
+		}
 	}
 }
 

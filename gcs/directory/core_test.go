@@ -235,3 +235,28 @@ func TestANameWhoseActorDiedJustBeforeAKill(t *testing.T) {
 	failed := errs.New(errs.CodeDeadline, "slow")
 	steps(t, c, []Effect{Warn{What: "the names of actors could not be read; those of dead ones stay taken", Err: failed}}, Listed{Err: failed})
 }
+
+// Whoever has another job's actor killed may take its name at once: its claim waits until the actor's owner has given the name up. It does not wait for an actor
+// that restarts, or for an owner that was rebuilt and may have lost the word.
+func TestTheNameOfAnActorThatIsKilled(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		c, a := newCore(), actorOf(mine, 1)
+		m := Claim{Job: mine, Actor: a, Opts: named("hits")}
+		steps(t, c, []Effect{ToOwner{mine, NameClaimed{Actor: a}}}, m, Claimed{Claim: m})
+		again, kill := Claim{Job: other, Actor: actorOf(other, 1), Opts: named("hits")}, Kill{Actor: a, Restart: true}
+		steps(t, c, []Effect{ToOwner{mine, kill}}, kill)
+		steps(t, c, []Effect{ClaimRow{again}}, again)
+		kill.Restart = false
+		steps(t, c, []Effect{ToOwner{mine, kill}}, kill)
+		steps(t, c, nil, again)
+		if lost {
+			steps(t, c, []Effect{ToOwner{mine, NameHeld{Actor: a, Opts: m.Opts}}, ClaimRow{again}}, OwnerRestarted{mine})
+			continue
+		}
+		free := FreeRow{Name: Name{"prod", "hits"}, Actor: a}
+		steps(t, c, []Effect{free}, Release{Actor: a, Opts: m.Opts})
+		steps(t, c, []Effect{ClaimRow{again}}, Freed{FreeRow: free})
+	}
+	c := newCore()
+	steps(t, c, []Effect{ToOwner{mine, Kill{Actor: actorOf(mine, 3)}}}, Kill{Actor: actorOf(mine, 3)}) // one without a name
+}

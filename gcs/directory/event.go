@@ -60,6 +60,14 @@ type Release struct {
 // Publish says where an actor is; its owner sends it.
 type Publish struct{ Place }
 
+// Kill is to reach the owner of another job's actor, which ends it. A claim of the actor's name that comes after this waits until the name is
+// free, unless the actor restarts.
+type Kill struct {
+	Actor   ids.ActorID
+	Restart bool
+	Stop    bool
+}
+
 // Locate asks for an actor of another job. A Place answers, at once and whenever the actor moves, until Done withdraws it.
 type Locate struct {
 	Job   ids.JobID // the job that asks
@@ -104,6 +112,7 @@ func (JobEnded) directoryEvent()       {}
 func (Claim) directoryEvent()          {}
 func (Release) directoryEvent()        {}
 func (Publish) directoryEvent()        {}
+func (Kill) directoryEvent()           {}
 func (Locate) directoryEvent()         {}
 func (Reconcile) directoryEvent()      {}
 func (OwnerRestarted) directoryEvent() {}
@@ -123,7 +132,7 @@ type ToOwner struct {
 	Msg Msg
 }
 
-// Msg is a message to an owner: a NameClaimed, NameHeld, Place, Sought or Restate.
+// Msg is a message to an owner: a NameClaimed, NameHeld, Place, Sought, Kill or Restate.
 type Msg interface{ toOwner() }
 
 // NameClaimed answers a Claim: the actor has the name if Err is nil and Existing is zero; else Existing has it.
@@ -146,6 +155,7 @@ func (NameClaimed) toOwner() {}
 func (NameHeld) toOwner()    {}
 func (Place) toOwner()       {}
 func (Sought) toOwner()      {}
+func (Kill) toOwner()        {}
 func (Restate) toOwner()     {}
 
 // ClaimRow asks the control plane for a name.

@@ -131,9 +131,29 @@ func (w *world) hear(o *fakeOwner) {
 		if _, looks := o.sees[m.Actor]; looks {
 			o.sees[m.Actor] = &m
 		}
+	case Kill:
+		if a := o.actors[m.Actor]; a != nil {
+			w.dies(m.Actor, a)
+		}
 	case Restate:
 		w.restate(o)
 	}
+}
+
+func (w *world) dies(id ids.ActorID, a *fakeActor) {
+	if a.state == actor.Alive {
+		w.send(Release{Actor: id, Opts: named(a.name)})
+	}
+	a.state = actor.Dead // one that is claiming has nothing to release yet
+}
+
+// panics loses the message that an owner has now, and the core with it; what it has is in its log.
+func (w *world) panics(o *fakeOwner) {
+	if len(o.inbox) > 0 {
+		o.inbox = o.inbox[1:]
+	}
+	w.restate(o)
+	w.send(OwnerRestarted{o.job})
 }
 
 func (w *world) restate(o *fakeOwner) {
@@ -162,7 +182,7 @@ func (w *world) act() {
 		return
 	}
 	o := w.anyOwner()
-	switch rapid.IntRange(0, 9).Draw(w.t, "act") {
+	switch rapid.IntRange(0, 12).Draw(w.t, "act") {
 	case 0: // it ends
 		delete(w.owners, o.job)
 		w.send(JobEnded{o.job})
@@ -173,11 +193,18 @@ func (w *world) act() {
 		w.say(o, id, a)
 	case 4, 5, 6:
 		for _, id := range sorted(o.actors) {
-			a := o.actors[id]
-			if a.state == actor.Alive {
-				w.send(Release{Actor: id, Opts: named(a.name)})
+			w.dies(id, o.actors[id])
+		}
+	case 7:
+		w.panics(o)
+	case 8, 9: // it kills another job's actor, and wants the name itself
+		for _, name := range []string{"a", "b"} {
+			if id, taken := w.table[Name{"prod", name}]; taken && id.Job() != o.job {
+				w.send(Kill{Actor: id})
+				own := actorOf(o.job, uint64(len(o.actors)))
+				o.actors[own] = &fakeActor{state: actor.Claiming, name: name}
+				w.say(o, own, o.actors[own])
 			}
-			a.state = actor.Dead // one that is claiming has nothing to release yet
 		}
 	default:
 		for _, name := range []string{"a", "b"} {

@@ -59,6 +59,8 @@ func (d *directoryShell) refuse(ev directory.Event, err error) {
 	case directory.Claimed:
 		d.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errs.From(err)})
 		d.deliver(directory.Release{Actor: ev.Actor, Opts: ev.Opts}) // its creation fails, whoever has the name
+	case directory.Kill:
+		d.tellOwner(ev.Actor.Job(), ev)
 	case directory.Locate:
 		if !ev.Done {
 			d.tellOwner(ev.Job, directory.Place{Actor: ev.Actor, State: actor.Locating, Err: errs.From(err)})
@@ -80,17 +82,26 @@ func (d *directoryShell) fromOwner(job ids.JobID, msg any) {
 	case owner.CallsLost:
 		d.toOwnerOf(m.Actor, m)
 	case owner.KillActor:
-		d.toOwnerOf(m.Actor, owner.KillRequested(m))
+		if d.here(m.Actor) {
+			d.deliver(directory.Kill(m))
+		}
 	}
 }
 
 // toOwnerOf passes on what an owner says to the owner of another job's actor, which has no answer.
 func (d *directoryShell) toOwnerOf(a ids.ActorID, m any) {
-	if err := d.numbers.Answers(a.Job()); err != nil {
-		d.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
-		return
+	if d.here(a) {
+		d.owners.post(a.Job(), owner.FromDirectory{Msg: m})
 	}
-	d.owners.post(a.Job(), owner.FromDirectory{Msg: m})
+}
+
+// here tells whether an actor's home is this one. There is no way to others.
+func (d *directoryShell) here(a ids.ActorID) bool {
+	err := d.numbers.Answers(a.Job())
+	if err != nil {
+		d.limited.warn("a message for an actor of another home is refused", "actor", a, "err", err)
+	}
+	return err == nil
 }
 
 // tellOwner passes on what the directory says to an owner.
@@ -108,6 +119,8 @@ func (d *directoryShell) tellOwner(job ids.JobID, m directory.Msg) {
 		out = owner.ActorAt(m)
 	case directory.Sought:
 		out = owner.LocateActor{Actor: m.Actor}
+	case directory.Kill:
+		out = owner.KillRequested(m)
 	case directory.Restate:
 		out = owner.Restate{}
 	}

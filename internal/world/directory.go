@@ -39,7 +39,7 @@ func (n *Node) fromOwner(job ids.JobID, msg any) {
 	case owner.CallsLost:
 		n.toOwner(m.Actor.Job(), owner.FromDirectory{Msg: m})
 	case owner.KillActor:
-		n.toOwner(m.Actor.Job(), owner.FromDirectory{Msg: owner.KillRequested(m)})
+		n.directory.box.put(directory.Kill(m))
 	}
 }
 
@@ -61,6 +61,8 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 		}
 	case directory.Sought:
 		say(owner.LocateActor{Actor: m.Actor})
+	case directory.Kill:
+		say(owner.KillRequested(m))
 	case directory.Restate:
 		say(owner.Restate{})
 	}
