@@ -67,6 +67,8 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 		c.publish(ev.Place)
 	case Kill:
 		c.kill(ev)
+	case Inspect:
+		ev.Do(c)
 	case Locate:
 		c.locate(ev)
 	case Reconcile:
@@ -131,6 +133,16 @@ func (c *Core) release(m Release) {
 		return // it was given up already
 	}
 	c.giveUp(nameOf(opts), m.Actor)
+}
+
+// GivesUp tells whether an actor is giving its name up: it is ending, or is to end, or it is dead, and the table does not say so yet.
+func (c *Core) GivesUp(name Name, id ids.ActorID) bool {
+	f := c.freeing[name]
+	if f == nil {
+		return false
+	}
+	_, is := f.by[id]
+	return is
 }
 
 // giveUp frees a name, if an actor has it.

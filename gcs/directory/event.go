@@ -107,6 +107,10 @@ type Listed struct {
 // FreeAgain retries a FreeRow after a failure.
 type FreeAgain struct{ FreeRow }
 
+// Inspect runs a function where the core is stepped. It must change nothing.
+type Inspect struct{ Do func(*Core) }
+
+func (Inspect) directoryEvent()        {}
 func (JobBegan) directoryEvent()       {}
 func (JobEnded) directoryEvent()       {}
 func (Claim) directoryEvent()          {}

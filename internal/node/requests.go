@@ -9,6 +9,7 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
+	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
@@ -48,8 +49,10 @@ var handlers = map[string]handler{
 	state.MethodLogs:       handle((*requests).logs),
 	state.MethodCancel:     handle((*requests).cancel),
 	state.MethodKill:       handle((*requests).kill),
-	state.MethodActorGet:   handle((*requests).actorGet),
-	state.MethodUncounted:  handle((*requests).uncounted),
+	state.MethodActorGet: handle(func(r *requests, ctx context.Context, in state.ActorRequest) (state.ActorReply, error) {
+		return r.actorGet(ctx, 0, in)
+	}),
+	state.MethodUncounted: handle((*requests).uncounted),
 
 	state.MethodTokenMake:   wiredTo((*wired).makeToken),
 	state.MethodTokenList:   wiredTo((*wired).listTokens),
@@ -155,12 +158,17 @@ func reply(s *session, m *wire.Request, body []byte, err error) {
 	s.Flush()
 }
 
-// answer answers a client's request. What a worker of another node's job has traced is that job's: one node exports a trace, by one clock.
+// answer answers a client's request. What a worker of another node's job has traced is that job's: one node exports a trace, by one clock. Who looks for an
+// actor has asked its job's owner for what it did before.
 func (r *requests) answer(s *session, m *wire.Request) ([]byte, error) {
 	h := handlers[m.Method]
 	if home := s.job.Home(); m.Method == state.MethodSpans && s.job != 0 && home != r.numbers.Row().Home {
 		h = handle(func(r *requests, ctx context.Context, in state.SpansRequest) (state.SpansReply, error) {
 			return r.spansOf(ctx, home, in)
+		})
+	} else if m.Method == state.MethodActorGet {
+		h = handle(func(r *requests, ctx context.Context, in state.ActorRequest) (state.ActorReply, error) {
+			return r.actorGet(ctx, s.job, in)
 		})
 	}
 	return r.run(h, r.running, m.Method, m.Body)
@@ -258,12 +266,20 @@ func (r *requests) metricsText(context.Context, empty) (state.Text, error) {
 	return state.Text{Body: b}, err
 }
 
-// actorGet finds a named actor in the control plane.
-func (r *requests) actorGet(ctx context.Context, in state.ActorRequest) (state.ActorReply, error) {
+// actorGet finds a named actor in the control plane for a program of a job, unless that, or another one, has ended it: its row may be there still.
+func (r *requests) actorGet(ctx context.Context, job ids.JobID, in state.ActorRequest) (state.ActorReply, error) {
 	rec, err := r.control.named(ctx, in)
 	if err != nil {
 		return state.ActorReply{}, err
 	}
 	id, err := parseActor(rec.Actor)
-	return state.ActorReply{Actor: ids.TaskID(id).Bytes(), Type: rec.Type, JobDir: r.files.Shared(rec.Job), MaxPendingCalls: rec.MaxPendingCalls}, err
+	if err != nil {
+		return state.ActorReply{}, err
+	}
+	if gives, err := r.inspect.GivesUp(ctx, job, directory.Name{Namespace: rec.Namespace, Name: rec.Name}, id); err != nil {
+		return state.ActorReply{}, err
+	} else if gives {
+		return state.ActorReply{}, errs.New(errs.CodeNotFound, "no actor is named %q in namespace %q: actor %v, which had the name, is ending", rec.Name, rec.Namespace, id)
+	}
+	return state.ActorReply{Actor: ids.TaskID(id).Bytes(), Type: rec.Type, JobDir: r.files.Shared(rec.Job), MaxPendingCalls: rec.MaxPendingCalls}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mobula/actors"
+	"mobula/gcs/directory"
 	"mobula/internal/errs"
 	"mobula/objectstore"
 	"mobula/raylet"
@@ -32,6 +33,11 @@ func inRaylet[T any](ctx context.Context, n *Inspector, f func(*raylet.Core) T) 
 // inStore does the same with the object store.
 func inStore[T any](ctx context.Context, n *Inspector, f func(*objectstore.Core) T) (T, error) {
 	return inside(ctx, n.node.Parts().Store.Ref(), func(run func(*objectstore.Core)) objectstore.Event { return objectstore.Inspect{Do: run} }, f)
+}
+
+// inDirectory does the same with the directory of actors.
+func inDirectory[T any](ctx context.Context, n *Inspector, f func(*directory.Core) T) (T, error) {
+	return inside(ctx, n.node.Parts().Directory, func(run func(*directory.Core)) directory.Event { return directory.Inspect{Do: run} }, f)
 }
 
 type answered[T any] struct {

@@ -8,6 +8,7 @@ import (
 
 	"mobula/actors"
 	"mobula/gcs"
+	"mobula/gcs/directory"
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/internal/steady"
@@ -43,15 +44,16 @@ type Node interface {
 
 // Parts are the node's components. They are all there before anybody can ask.
 type Parts struct {
-	System  *actors.System
-	Raylet  *actors.Ref[raylet.Event]
-	Store   *storeshell.Store
-	Memory  *storeshell.Memory
-	Asked   uint64 // bytes that the store was to have
-	Spiller *spillshell.Spiller
-	Procs   *proc.Launcher
-	Events  *events.Recorder
-	Classes *metrics.Actors // names the classes that actors are counted by
+	System    *actors.System
+	Raylet    *actors.Ref[raylet.Event]
+	Store     *storeshell.Store
+	Memory    *storeshell.Memory
+	Asked     uint64 // bytes that the store was to have
+	Spiller   *spillshell.Spiller
+	Directory *actors.Ref[directory.Event]
+	Procs     *proc.Launcher
+	Events    *events.Recorder
+	Classes   *metrics.Actors // names the classes that actors are counted by
 }
 
 // Owner is a job's.
