@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"mobula/internal/errs"
 )
@@ -45,6 +47,42 @@ func TestAPythonErrorHasItsFields(t *testing.T) {
 			defer func() {
 				if recover() == nil {
 					t.Error("one of the runtime's own types was registered")
+				}
+			}()
+			register()
+		}()
+	}
+}
+
+type stamped struct {
+	time.Time
+	Zone string
+}
+
+func (stamped) Error() string { return "stamped" }
+
+type stamps struct{ All map[string]*stamped }
+
+func (stamps) Error() string { return "stamps" }
+
+type twice struct {
+	A int `json:"n"`
+	B int `cbor:"n"`
+}
+
+func (twice) Error() string { return "twice" }
+
+// A type of which a field would be left out is refused when it is registered, with the field's name.
+func TestErrorTypesThatWouldLeaveFieldsOutAreRefused(t *testing.T) {
+	for field, register := range map[string]func(){
+		".Zone":       func() { RegisterErrorType[*stamped]("test/stamped") },
+		".All[].Zone": func() { RegisterErrorType[stamps]("test/stamps") },
+		".B":          func() { RegisterErrorType[twice]("test/twice") },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p == nil || !strings.Contains(fmt.Sprint(p), field) {
+					t.Errorf("%s: %v", field, p)
 				}
 			}()
 			register()

@@ -19,6 +19,9 @@ func (ErrorRefs) Attach(v reflect.Value, held any) error {
 	return types.Attach(v, binder{held.(*heldError).c})
 }
 
+// LeftOut tells what would not be encoded.
+func (ErrorRefs) LeftOut(t reflect.Type) error { return types.LeftOut(t) }
+
 // heldError holds the objects that an error refers to. It becomes garbage with the last copy of the error.
 type heldError struct {
 	c     *client.Client

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
+	"mobula/internal/cborform"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
@@ -23,27 +23,13 @@ type cborModes struct {
 
 var modes = sync.OnceValue(func() *cborModes {
 	m := &cborModes{}
-	eo := cbor.CoreDetEncOptions()
-	eo.Time = cbor.TimeRFC3339Nano // the default, whole seconds, would lose a time's fraction
-	eo.TimeTag = cbor.EncTagRequired
-	eo.TextMarshaler = cbor.TextMarshalerTextString
 	var e1, e2, e3 error
-	m.enc, e1 = eo.UserBufferEncMode()
+	m.enc, e1 = cborform.Encoding().UserBufferEncMode()
 
 	tags := cbor.NewTagSet()
 	opts := cbor.TagOptions{DecTag: cbor.DecTagRequired}
 	e2 = errors.Join(tags.Add(opts, typeOfRefBytes, TagRef), tags.Add(opts, typeOfActorBytes, TagActor))
-	do := cbor.DecOptions{
-		MaxNestedLevels:  MaxDepth,
-		MaxArrayElements: math.MaxInt32,
-		MaxMapPairs:      math.MaxInt32,
-		IntDec:           cbor.IntDecConvertSignedOrBigInt,
-		BigIntDec:        cbor.BigIntDecodePointer,
-		TextUnmarshaler:  cbor.TextUnmarshalerTextString,
-		TimeTag:          cbor.DecTagOptional,
-		UTF8:             cbor.UTF8DecodeInvalid, // a Go string may hold any bytes
-		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
-	}
+	do := cborform.Decoding()
 	m.dec, e3 = do.DecModeWithTags(tags)
 	do.ExtraReturnErrors = cbor.ExtraDecErrorUnknownField
 	var e4 error

@@ -14,6 +14,49 @@ import (
 // What would be left out of a struct without a word: the fields beside an embedded one whose methods encode the whole, and fields that the CBOR library
 // knows by one name. Such types are refused. Fields that are not exported, or have the tag "-", stay behind: their type says so.
 
+// LeftOut tells what would be left out of the values of a type, or of a part of it, that something else encodes in the same form; nil if nothing.
+func (r *Registry) LeftOut(t reflect.Type) error {
+	if e := r.leftWithin(t, make(map[reflect.Type]struct{})); e != nil {
+		return e.at(t.String())
+	}
+	return nil
+}
+
+func (r *Registry) leftWithin(t reflect.Type, seen map[reflect.Type]struct{}) *typeError {
+	if _, again := seen[t]; again {
+		return nil
+	}
+	seen[t] = struct{}{}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return r.leftWithin(t.Elem(), seen)
+	case reflect.Slice, reflect.Array, reflect.Map:
+		if r.marshals(t) {
+			return nil
+		}
+		if t.Kind() == reflect.Map {
+			if e := r.leftWithin(t.Key(), seen); e != nil {
+				return e.under("[]")
+			}
+		}
+		if e := r.leftWithin(t.Elem(), seen); e != nil {
+			return e.under("[]")
+		}
+	case reflect.Struct:
+		if e := r.leftOut(t); e != nil || r.marshals(t) {
+			return e
+		}
+		for i := range t.NumField() {
+			if f := t.Field(i); f.IsExported() && !skipped(f) {
+				if e := r.leftWithin(f.Type, seen); e != nil {
+					return e.under("." + f.Name)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // leftOut gives the part of a struct that would be lost, and why; nil if all of it is encoded.
 func (r *Registry) leftOut(t reflect.Type) *typeError {
 	if r.marshals(t) {

@@ -4,12 +4,13 @@ import (
 	"reflect"
 	"unsafe"
 
+	"mobula/internal/cborform"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
 // MaxDepth is how deep a value may be nested.
-const MaxDepth = 10_000
+const MaxDepth = cborform.MaxDepth
 
 const cyclesFrom = 64 // depth from which pointers are remembered: real values are rarely so deep
 

@@ -13,6 +13,8 @@ type References interface {
 	Find(v reflect.Value) ([]ids.ObjectID, error)
 	// Attach makes the references in a decoded value live; held is the result of Hold's function.
 	Attach(v reflect.Value, held any) error
+	// LeftOut tells what would not be encoded of the values of a type; nil if nothing.
+	LeftOut(t reflect.Type) error
 }
 
 // AllRefs gives the references in e and in its causes, with duplicates. A nil e has none.

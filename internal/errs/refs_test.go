@@ -40,6 +40,8 @@ func (missingRefs) Attach(v reflect.Value, held any) error {
 	return nil
 }
 
+func (missingRefs) LeftOut(reflect.Type) error { return nil }
+
 func numbered(n uint32) ids.ObjectID { return ids.ObjectID{Index: n} }
 
 func init() { RegisterType[*missing]("test/missing", missingRefs{}) }

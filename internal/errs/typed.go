@@ -3,11 +3,14 @@ package errs
 import (
 	"bytes"
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
+	"mobula/internal/cborform"
 	"mobula/internal/ids"
 )
 
@@ -44,6 +47,20 @@ func RegisterType[T error](name string, refs References) {
 	users.types[name], users.byType[t.typ] = &t, &t
 }
 
+// form is how the fields of an error are encoded.
+var form = sync.OnceValue(func() (f struct {
+	enc cbor.EncMode
+	dec cbor.DecMode
+}) {
+	var err [2]error
+	f.enc, err[0] = cborform.Encoding().EncMode()
+	f.dec, err[1] = cborform.Decoding().DecMode()
+	if err := errors.Join(err[:]...); err != nil {
+		panic(err) // the options are constants
+	}
+	return f
+})
+
 // value is the type that is encoded: for a pointer type the one it points to.
 func (t *userType) value() reflect.Type {
 	if t.typ.Kind() == reflect.Pointer {
@@ -60,7 +77,13 @@ func (t *userType) check() error {
 		return fmt.Errorf("it is an interface: register the types that implement it")
 	case v == reflect.TypeFor[Error](), shows(reflect.PointerTo(v)):
 		return fmt.Errorf("it is the runtime's own")
-	case t.marshals(), v.Kind() != reflect.Struct:
+	}
+	if t.refs != nil {
+		if err := t.refs.LeftOut(v); err != nil {
+			return err
+		}
+	}
+	if t.marshals() || v.Kind() != reflect.Struct {
 		return nil
 	}
 	for i := range v.NumField() {
@@ -117,7 +140,7 @@ func (t *userType) encode(err error) (data []byte, refs []ids.ObjectID, ok bool,
 		cause, _ = f.Interface().(error)
 		f.SetZero()
 	}
-	data, failed := cbor.Marshal(own.Interface())
+	data, failed := form().enc.Marshal(own.Interface())
 	if failed != nil || len(data) > MaxData {
 		return nil, nil, false, cause
 	}
@@ -140,7 +163,7 @@ func (t *userType) decode(data []byte, causes []*Error, held any) (err error) {
 		}
 	}()
 	p := reflect.New(t.value())
-	if err := cbor.NewDecoder(bytes.NewReader(data)).Decode(p.Interface()); err != nil {
+	if err := form().dec.NewDecoder(bytes.NewReader(data)).Decode(p.Interface()); err != nil {
 		return nil
 	}
 	if t.refs != nil && held != nil && t.refs.Attach(p.Elem(), held) != nil {

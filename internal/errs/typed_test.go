@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"net/netip"
+	"reflect"
 	"testing"
+	"time"
 )
 
 type overdraft struct {
@@ -38,6 +42,7 @@ func init() {
 	RegisterType[*overdraft]("test/overdraft", nil)
 	RegisterType[temporary]("test/temporary", nil)
 	RegisterType[*secret]("test/secret", nil)
+	RegisterType[*timed]("test/timed", nil)
 }
 
 func TestARegisteredTypeSurvives(t *testing.T) {
@@ -77,6 +82,42 @@ type nilSafe struct{ N int }
 func (e *nilSafe) Error() string { return "nil safe" }
 
 func none2(*overdraft) *nilSafe { return nil }
+
+// timed has fields that CBOR has more than one form for.
+type timed struct {
+	At    time.Time
+	Path  string // any bytes
+	Addr  netip.Addr
+	Count *big.Int
+	Any   any
+	Deep  *chain
+}
+
+type chain struct{ Next *chain }
+
+func (e *timed) Error() string { return "timed" }
+
+// The fields of an error arrive as those of other values do.
+func TestFieldsOfAnErrorArriveAsTheyWere(t *testing.T) {
+	in := &timed{
+		At: time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.FixedZone("", 3600)), Path: "a\xffb", Addr: netip.MustParseAddr("fe80::1%lo"),
+		Count: new(big.Int).Lsh(big.NewInt(1), 100), Any: []any{int64(1), "x"},
+	}
+	for range 100 {
+		in.Deep = &chain{in.Deep}
+	}
+	var out *timed
+	if err := From(fmt.Errorf("it: %w", in)); !errors.As(error(err), &out) {
+		t.Fatalf("%v has lost its type", err)
+	}
+	if !out.At.Equal(in.At) || out.At.Format(time.RFC3339Nano) != in.At.Format(time.RFC3339Nano) {
+		t.Errorf("the time %v is %v", in.At, out.At)
+	}
+	out.At = in.At
+	if !reflect.DeepEqual(in, out) {
+		t.Errorf("%+v is %+v", in, out)
+	}
+}
 
 func TestTypesThatWouldLoseAreRefusedAtOnce(t *testing.T) {
 	for name, register := range map[string]func(){

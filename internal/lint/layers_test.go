@@ -18,7 +18,7 @@ type layer struct {
 
 // layers from the bottom up: a row may import only rows before it.
 var layers = []layer{
-	{"ids and errors", words("internal/errs internal/ids internal/labels internal/release"), nil},
+	{"ids and errors", words("internal/cborform internal/errs internal/ids internal/labels internal/release"), nil},
 	{"data structures", words("internal/heap internal/queue internal/vclock"), nil},
 	{"tools", words("internal/inbox internal/lend internal/machine internal/memstat internal/pidfd internal/safefs internal/sockets internal/steady"), words("ids-and-errors data-structures")},
 	{"protocol", words("wire internal/protofield"), words("ids-and-errors tools")},
@@ -69,7 +69,7 @@ var homes = map[string][]string{
 	"github.com/bufbuild/protocompile":   words("internal/tools"),
 	"github.com/cockroachdb/datadriven":  words("internal/transcript"),
 	"github.com/dustin/go-humanize":      words("cmd internal/config raylet/memmon samples"),
-	"github.com/fxamacker/cbor/v2":       words(". cmd graph/run/shell graph/ship internal/call internal/client internal/codec internal/errs internal/node internal/state"),
+	"github.com/fxamacker/cbor/v2":       words(". cmd graph/run/shell graph/ship internal/call internal/cborform internal/client internal/codec internal/errs internal/node internal/state"),
 	"github.com/hashicorp/memberlist":    words("remote/membership/memnet remote/membership/shell"),
 	"github.com/jedib0t/go-pretty/v6":    words("cmd"),
 	"github.com/knadh/koanf":             words("internal/config"),

@@ -51,6 +51,7 @@ var impure = map[string]struct {
 
 // permits say what else a package that cores import may use, and why it still decides nothing.
 var permits = map[string]map[string]string{
+	"internal/cborform": {"github.com/fxamacker/cbor/v2": "a codec"},
 	"internal/errs": {
 		"sync":                         "the table of a program's own errors, filled while packages initialise",
 		"github.com/fxamacker/cbor/v2": "a codec",
