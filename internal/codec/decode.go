@@ -92,7 +92,7 @@ func (p *Plan) decodeProto(h Header, data []byte, dst reflect.Value) error {
 }
 
 // decodeAny gives a value of the type that the header describes: a slice of the element type, a string, a message,
-// or the types of plain CBOR (int64, float64, []any, map[any]any ...).
+// or the types of plain CBOR (int64, float64, []any, map[string]any; map[any]any if a key is no text ...).
 func (p *Plan) decodeAny(h Header, v wire.Value, alias bool, dst reflect.Value, b Binder) error {
 	var t reflect.Type
 	switch h.Codec {

@@ -78,6 +78,26 @@ func holds[T any](t *testing.T, v T) {
 
 func anyKeys(v any) bool { _, is := v.(map[any]int); return is }
 
+// TestMapsInAnInterface: those with text keys are what programs write and assert, a map[string]any, at every level; others can only be a map[any]any.
+func TestMapsInAnInterface(t *testing.T) {
+	r := refRegistry()
+	type config struct{ Extra any }
+	in := map[string]any{"db": map[string]any{"host": "h", "ports": []any{map[string]any{}, map[any]any{int64(1): map[string]any{"a": "b"}}}}}
+	if got, err := Of[any](r).Decode(encode[any](t, r, in), false, &binds{}); err != nil || !reflect.DeepEqual(got, any(in)) {
+		t.Errorf("an any is %#v, %v", got, err)
+	}
+	if got, err := Of[map[string]any](r).Decode(encode(t, r, in), false, &binds{}); err != nil || !reflect.DeepEqual(got, in) {
+		t.Errorf("a map is %#v, %v", got, err)
+	}
+	if got, err := Of[config](r).Decode(encode(t, r, config{in}), false, &binds{}); err != nil || !reflect.DeepEqual(got, config{in}) {
+		t.Errorf("a field is %#v, %v", got, err)
+	}
+	mixed := map[any]any{"a": "b"}
+	if got, err := Of[map[any]any](r).Decode(encode(t, r, mixed), false, &binds{}); err != nil || !reflect.DeepEqual(got, mixed) {
+		t.Errorf("what is asked for as a map[any]any is %#v, %v", got, err)
+	}
+}
+
 // TestNotANumberIsOne: a scalar keeps no payload of a NaN, an array all bits.
 func TestNotANumberIsOne(t *testing.T) {
 	r := refRegistry()

@@ -92,7 +92,7 @@ func TestReferencesAreFoundAndBound(t *testing.T) {
 		t.Errorf("bound %v, want %v", bound, want)
 	}
 	for name, h := range map[string]handle{"One": got.One, "List": got.List[1], "Map": got.Map["m"], "Ptr": *got.Ptr, "Self": got.Self.List[0],
-		"Fix": got.Fix[1], "Any": got.Any.([]any)[0].(handle), "nested Any": got.Any.([]any)[1].(map[any]any)["x"].(handle)} {
+		"Fix": got.Fix[1], "Any": got.Any.([]any)[0].(handle), "nested Any": got.Any.([]any)[1].(map[string]any)["x"].(handle)} {
 		if !h.live {
 			t.Errorf("%s: %v was not bound", name, h)
 		}

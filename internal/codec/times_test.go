@@ -57,7 +57,7 @@ func again(t *testing.T, r *Registry, at time.Time) {
 	if err := errors.Join(e1, e2, e3); err != nil {
 		t.Fatal(err)
 	}
-	inside, _ := held.(map[any]any)["at"].(time.Time) // a zero time is null
+	inside, _ := held.(map[string]any)["at"].(time.Time) // a zero time is null
 	if !list[0].Equal(at) || !named["at"].Equal(at) || !inside.Equal(at) {
 		t.Errorf("%v became %v, %v, %v", at, list, named, held)
 	}

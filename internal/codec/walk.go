@@ -235,6 +235,9 @@ func (a attacher) dynamic(v reflect.Value) error {
 		}
 		return errs.New(errs.CodeNotDecodable, "a reference found where the type is %s", v.Type())
 	}
+	if m, ok := in.Interface().(map[any]any); ok && textKeys(m) && typeOfTextMap.AssignableTo(v.Type()) {
+		return a.textMap(v, m)
+	}
 	n := a.reg.node(in.Type())
 	if !n.walk {
 		return nil
@@ -245,5 +248,29 @@ func (a attacher) dynamic(v reflect.Value) error {
 		return err
 	}
 	v.Set(c)
+	return nil
+}
+
+var typeOfTextMap = reflect.TypeFor[map[string]any]()
+
+func textKeys(m map[any]any) bool {
+	for k := range m {
+		if _, ok := k.(string); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// textMap puts a map with text keys into an interface as what a program mostly has put there, a map[string]any.
+func (a attacher) textMap(v reflect.Value, m map[any]any) error {
+	out := make(map[string]any, len(m))
+	for k, e := range m {
+		if err := a.dynamic(reflect.ValueOf(&e).Elem()); err != nil {
+			return err
+		}
+		out[k.(string)] = e
+	}
+	v.Set(reflect.ValueOf(out))
 	return nil
 }
