@@ -12,7 +12,7 @@
 //
 // What is encoded can be decoded. A string holds any bytes; other languages refuse one that is not UTF-8. A NaN is the canonical one, but in arrays. A map of
 // which two keys are encoded alike, or one could not be read, is refused, and so is a struct of which an exported field would be left out without a tag that
-// says so. A value is at most MaxDepth levels deep.
+// says so. A value is at most MaxDepth levels deep, pointers not counted. In an any, a map with text keys only is a map[string]any.
 //
 // A Registry holds the plan of every Go type seen (how to encode it, whether it may hold object references, why it
 // cannot be encoded), and the codecs that a program adds. A plan is made once for each type; after that encoding

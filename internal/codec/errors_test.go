@@ -66,9 +66,13 @@ func TestNotEncodableNamesThePath(t *testing.T) {
 	s[0] = s
 	notEncodable(t, s, "cycle")
 	long := &ring{}
-	for range MaxDepth + 1 {
+	for range MaxDepth - 1 {
 		long = &ring{long}
 	}
+	if got, err := Of[*ring](NewRegistry(Refs{})).Decode(encode(t, NewRegistry(Refs{}), long), false, nil); err != nil || !reflect.DeepEqual(got, long) {
+		t.Errorf("a value of %d levels: %v", MaxDepth, err)
+	}
+	long = &ring{long}
 	notEncodable(t, long, "ring", "nested")
 	notEncodable(t, wrapperspb.String("\xff"), "StringValue")
 }

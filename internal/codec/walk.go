@@ -17,11 +17,12 @@ const cyclesFrom = 64 // depth from which pointers are remembered: real values a
 // collector walks a value before it is encoded: it collects references, follows interfaces, refuses cycles, some times and some
 // big floats, none of which the type alone shows.
 type collector struct {
-	reg   *Registry
-	refs  []ids.ObjectID
-	own   bool // a part that only an interface shows encodes itself
-	depth int
-	seen  map[unsafe.Pointer]struct{} // on the way from the root to here
+	reg    *Registry
+	refs   []ids.ObjectID
+	own    bool                        // a part that only an interface shows encodes itself
+	depth  int                         // parts on the way from the root to here
+	levels int                         // of these, the maps and arrays of the encoded value
+	seen   map[unsafe.Pointer]struct{} // on the way from the root to here
 }
 
 func (c *collector) walk(v reflect.Value, n *node) error {
@@ -41,10 +42,15 @@ func (c *collector) walk(v reflect.Value, n *node) error {
 	if n.isReal {
 		return collectReal(v)
 	}
-	if c.depth++; c.depth > MaxDepth {
+	level := 0
+	if k := v.Kind(); k != reflect.Pointer && k != reflect.Interface {
+		level = 1
+	}
+	c.depth++
+	if c.levels += level; c.levels > MaxDepth {
 		return errs.New(errs.CodeNotEncodable, "%s: nested deeper than %d levels", n.typ, MaxDepth)
 	}
-	defer func() { c.depth-- }()
+	defer func() { c.depth, c.levels = c.depth-1, c.levels-level }()
 	if c.depth > cyclesFrom {
 		switch v.Kind() {
 		case reflect.Pointer, reflect.Map, reflect.Slice:
