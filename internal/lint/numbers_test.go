@@ -19,6 +19,7 @@ var numbers = []struct{ text, says, file, code string }{
 	{"ARCHITECTURE.md", "100,000 in memory", "telemetry/events/recorder.go", "cfg.Ring = 100_000"},
 	{"ARCHITECTURE.md", "512 bytes of a failure's text", "telemetry/events/reason.go", "reasonMost = 512"},
 	{"ARCHITECTURE.md", "4,096 of a job on a node", "python/mobula/_functions.py", "MOST_FILES = 4096"},
+	{"ARCHITECTURE.md", "once they are too many | 1,000", "python/mobula/exceptions.py", "_MOST_COMBINED = 1000"},
 	{"ARCHITECTURE.md", "`store.args-fraction` (70 %)", "internal/config/settings.go", `"store.args-fraction", 0.7`},
 	{"ARCHITECTURE.md", "said nothing for 5 s", "internal/node/questions.go", "answerWithin = 5 * time.Second"},
 	{"ARCHITECTURE.md", "looks for its node for 30 s", "internal/node/dial.go", "rejoinTimeout = 30 * time.Second"},

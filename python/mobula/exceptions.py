@@ -435,6 +435,7 @@ def _all(cls: type[MobulaError]) -> list[type[MobulaError]]:
 BY_CODE: dict[int, type[MobulaError]] = {c.code: c for c in _all(MobulaError) if "code" in c.__dict__}
 
 _combined: dict[type[BaseException], type[TaskError]] = {}
+_MOST_COMBINED = 1000  # a task that defines the class of its exception gives this process a new one each time
 
 
 def task_error(cause: Optional[BaseException], traceback: str, message: str, name: str = "",
@@ -490,6 +491,8 @@ def _class_for(cls: type[BaseException]) -> type[TaskError]:
         made = type(f"TaskError({cls.__name__})", (TaskError, cls), {"__module__": TaskError.__module__})
     except Exception:
         made = TaskError  # the instance layouts conflict, or cls cannot be subclassed
+    if len(_combined) >= _MOST_COMBINED:
+        _combined.clear()
     _combined[cls] = made
     return made
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import dataclasses
+import gc
 import os
 import pickle
 import sys
 import threading
+import weakref
 from typing import Any, Callable
 
 import cloudpickle
@@ -18,6 +20,7 @@ from cluster import cluster, node  # noqa: F401
 from waiting import PATIENCE
 
 import mobula
+from mobula import exceptions
 from mobula._exception_parts import settable, stems
 from mobula.exceptions import PythonError, TaskError
 
@@ -323,3 +326,20 @@ def test_an_exception_that_libraries_may_set_fields_of() -> None:
     y.__traceback__ = None
     assert isinstance(y, Frozen) and y.code == 3 and str(y) == str(x) and y.__cause__ is x_cause
     assert type(pickle.loads(cloudpickle.dumps(y))) is Frozen
+
+
+def test_classes_of_exceptions_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that defines the class of its exception gives its caller a new class each time."""
+    monkeypatch.setattr(exceptions, "_MOST_COMBINED", 20, raising=False)
+    monkeypatch.setattr(exceptions, "_combined", {})
+
+    def classes(n: int) -> list[weakref.ref[type[Exception]]]:
+        made = [type(f"Raised{i}", (ValueError,), {}) for i in range(n)]
+        for cls in made:
+            x = exceptions.task_error(cls(1), "", "failed")
+            assert isinstance(x, cls) and isinstance(x, TaskError)
+        return [weakref.ref(cls) for cls in made]
+
+    seen = classes(200)
+    gc.collect()
+    assert sum(cls() is not None for cls in seen) <= 20
