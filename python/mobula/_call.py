@@ -10,7 +10,7 @@ from typing import Any, Callable, Mapping, Sequence
 
 from . import _options, _runtime, _trace, _value
 from ._api import RemoteFunction, put
-from ._api.calls import deadline, encode_args, submit, with_function
+from ._api.calls import deadline, encode_args, submit, with_stored
 from ._callsites import CallSites
 from ._client import Client, TaskContext
 from ._functions import Exported, calls_user_code, described
@@ -68,7 +68,7 @@ class Caller:
         f = self._named(name or label(fn))
         tail = b"" if self.timeout is None else hot.spec_tail(deadline=deadline(c, self.timeout))
         ref: ObjectRef[Any] = submit(c, tc, tc.next_task(), f._field, (fn, *args), kwargs, 1, tail, callsite=self.callsites.next(),
-                                     function=f._function)
+                                     stored=f._stored)
         return ref
 
     def pack(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], name: str = "") -> PackedCall:
@@ -78,8 +78,8 @@ class Caller:
         tc = _runtime.context(c)
         f = self._named(name or label(fn))
         encoded = encode_args(c, tc, (fn, *args), kwargs)
-        if f._function is not None:
-            encoded = with_function(c, f._function, encoded)
+        if f._stored:
+            encoded = with_stored(c, f._stored, encoded)
         return PackedCall(self, tc, f._field, encoded, (fn, args, kwargs))
 
 

@@ -16,6 +16,9 @@ The name may have any characters, also colons: what follows the last colon is th
 A worker reads a function once and keeps it. Functions that refer to objects, large ones, and those beyond MOST_FILES are values in the store
 (_stored).
 
+A list of types in retry_exceptions is published as a function is: TaskOptions.retry_only is its hash, or <sha256>+ if the list is in the store. Then
+it is the call's last argument, or the last but one if the function is in the store too.
+
 A call has its positional arguments first, then its keyword arguments in any order. If there are keyword arguments, one more
 argument of layout META_KWARGS follows: their names, each ended by a zero byte. An argument that is a reference is passed as
 its value.
@@ -44,7 +47,7 @@ import cbor2
 from . import _callables, _ids, _runtime
 from ._client import Client
 from ._refs import ObjectRef
-from ._stored import LARGE, kept, put_function
+from ._stored import LARGE, put_function
 from ._value import pickler_for_functions
 from ._wire import messages as m
 from .exceptions import InvalidError, RuntimeSetupError, UnknownFunctionError
@@ -92,16 +95,13 @@ class _Pickle(NamedTuple):
 class Exported:
     """A function or class, and its pickle, which is made on first use. A file of the job has the pickle; or, if it refers to objects or is
     large, or the job has MOST_FILES of them, an object of the store.
-
-    also: references that are to live as long as the function.
     """
 
-    __slots__ = ("target", "name", "_also", "_pickle", "_dirs", "_ref", "_lock")
+    __slots__ = ("target", "name", "_pickle", "_dirs", "_ref", "_lock")
 
-    def __init__(self, target: Any, also: Sequence[Any] = ()) -> None:
+    def __init__(self, target: Any) -> None:
         self.target = target
         self.name = name_of(target)
-        self._also = also
         self._pickle: Optional[_Pickle] = None
         self._dirs: set[str] = set()
         self._ref: Optional[ObjectRef[Any]] = None
@@ -127,12 +127,8 @@ class Exported:
         return made.sha
 
     def stored(self, c: Client) -> bool:
-        """Whether the function is a value in the store, which each call has as its last argument (argument)."""
+        """Whether the function is a value in the store, which each call has among its last arguments (argument)."""
         return self._made(c).stored
-
-    def refs(self, c: Client) -> Sequence[Any]:
-        """The references in the function."""
-        return self._made(c).refs
 
     def argument(self, c: Client) -> ObjectRef[Any]:
         """The reference to the function's object. The function keeps it, and so all that it refers to.
@@ -157,7 +153,7 @@ class Exported:
         if made is not None and (made.of is c or (not made.refs and made.data)):
             return made
         with self._lock:
-            refs = list(self._also)
+            refs: list[Any] = []
             data = pickler_for_functions(self.target, refs)
             sha = hashlib.sha256(data).hexdigest()
             made = self._pickle = _Pickle(c, data, sha, refs, bool(refs) or len(data) > LARGE or not _files.room(c.welcome.job_dir, sha))
@@ -173,7 +169,7 @@ class Exported:
         return Exported, (self.target,)
 
 
-STORED = "+"  # behind a function's hash: the function is the call's last argument
+STORED = "+"  # behind the hash of a function, or of the types in retry_exceptions: it is among the call's last arguments
 _MAX_NAME = 500
 
 
@@ -253,12 +249,8 @@ def write(job_dir: str, name: str, data: bytes) -> None:
 _loaded: dict[str, Any] = {}
 
 
-# In a pickle with references, and hardly in another. Of functions only types of exceptions (retry_exceptions) have them in a file.
-_REFERRING = (b"restore_ref", b"restore_actor", b"mobula._api.golang")
-
-
 def load(c: Connected, sha: str) -> Any:
-    """The function or class with a hash. The process keeps it for the next call, unless it refers to objects."""
+    """The function or class with a hash. The process keeps it for the next call."""
     f = _loaded.get(sha)
     if f is None:
         job_dir = c.welcome.job_dir
@@ -271,11 +263,7 @@ def load(c: Connected, sha: str) -> Any:
             raise UnknownFunctionError(f"function {sha[:12]} of the job is not in {job_dir}: {x.strerror}") from None
         if hashlib.sha256(data).hexdigest() != sha:
             raise UnknownFunctionError(f"function {sha[:12]}: its file in {job_dir} is damaged")
-        f = pickle.loads(data)
-        if any(name in data for name in _REFERRING):
-            kept.dropped = True
-        else:
-            _loaded[sha] = f
+        f = _loaded[sha] = pickle.loads(data)
     return f
 
 

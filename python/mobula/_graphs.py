@@ -16,7 +16,7 @@ from . import _functions, _ids, _runtime, _trace, _value
 from ._api.objects import get
 from ._callsites import callsite
 from ._client import Client, Handle, TaskContext
-from ._refs import ObjectRef, ObjectRefGenerator, bound, made
+from ._refs import ObjectRef, ObjectRefGenerator, made
 from ._wire import codec, hot
 from ._wire import messages as m
 from .exceptions import InvalidError, MobulaError
@@ -47,14 +47,14 @@ class Note:
     prefer: Conditions = ()  # which should
     affinity: int = 0
     node: int = 0  # its home, with affinity
-    held: Sequence[Any] = ()  # the references in only, which the graph keeps
+    types: Optional[ObjectRef[Any]] = field(default=None, compare=False)  # those that only names, if they are in the store
 
     def key(self) -> tuple[Any, ...]:
         rest = self._said()
         return tuple(sorted(rest.pop("resources").items())), *rest.values()
 
     def _said(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "held"}
+        return {name: value for name, value in vars(self).items() if name != "types"}
 
     def copy(self, **changes: Any) -> Note:
         return replace(self, **changes)
@@ -135,6 +135,11 @@ class Builder:
             self._deps.extend(deps)
             self._parts.extend(parts or [0] * len(deps))
             self._several = self._several or (parts is not None and any(parts))
+        n = -1
+        if note is not None:
+            n, note = self._notes.setdefault(note.key(), (len(self._notes), note))
+            if note.types is not None:
+                outer = [*outer, self.outer(note.types)]
         size = len(payload)
         if size > self._inline:
             outer = [self.outer(self._put(payload)), *outer]
@@ -151,11 +156,6 @@ class Builder:
         self._outer_counts.append(len(outer))
         self._group_of.append(self._groups.setdefault(group, len(self._groups)))
         self._producers.append(producer)
-        n = -1
-        if note is not None:
-            n, _ = self._notes.setdefault(note.key(), (len(self._notes), note))
-            for held in note.held:
-                self.outer(bound(self._client, held._h.id))
         self._note_of.append(n)
         return len(self._keys) - 1
 

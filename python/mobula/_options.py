@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Mapping, Optional
 
 from . import _labels
-from ._client import Client
 from ._functions import Exported, count_returns, shown
 from ._wire.messages import AFFINITY_HARD, AFFINITY_NONE, AFFINITY_SOFT, MAX_HOME, ConcurrencyGroup, LabelMatch, Resource, TaskOptions
 from .exceptions import InvalidError
@@ -170,13 +169,10 @@ def _retry_exceptions(o: Mapping[str, Any]) -> bool:
     raise InvalidError(f"retry_exceptions={given!r}: want True, for any exception of the task's own, False, or a list of exceptions' types")
 
 
-def retry_only(o: Mapping[str, Any], c: Client) -> tuple[str, Sequence[Any]]:
-    """Publishes the list of exception types in retry_exceptions and returns its hash and the references in it; empty: any exception is retried."""
+def retry_only(o: Mapping[str, Any]) -> Optional[Exported]:
+    """The list of exception types in retry_exceptions, for workers; None: any exception is retried, or none."""
     given = o.get("retry_exceptions")
-    if not isinstance(given, (list, tuple)) or not given:
-        return "", ()
-    types = Exported(tuple(given))
-    return types.write(c), types.refs(c)
+    return Exported(tuple(given)) if isinstance(given, (list, tuple)) and given else None
 
 
 def task(func: str, o: Mapping[str, Any]) -> TaskOptions:

@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 import cloudpickle
 import pytest
 from cluster import cluster, dir, get, node, objects, until  # noqa: F401
+from waiting import PATIENCE
 
 import mobula
 import mobula.distributed
@@ -465,6 +466,35 @@ def test_a_job_with_many_functions_keeps_few_files(clean: Any, monkeypatch: pyte
     known = mobula.remote(lambda x: -x)
     for _ in range(3):
         assert get(known.remote(1)) == -1
+
+
+def test_a_job_with_many_lists_of_types_keeps_few_files(clean: Any, dir: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In retry_exceptions: the lists beyond the files are in the store, and as long as they are needed."""
+    settled()
+    folder = Path(_runtime.client().welcome.job_dir) / "functions"
+    most = len(list(folder.iterdir())) + 3
+    monkeypatch.setattr(_functions, "MOST_FILES", most, raising=False)
+
+    @mobula.remote(max_retries=2)
+    def f(x: Any, path: str, what: Any, *, default: int = 0) -> Any:
+        if not os.path.exists(path):
+            Path(path).touch()
+            raise what("once")
+        return x, default
+
+    many = [type(f"Retried{i}", (Exception,), {}) for i in range(30)]
+    assert get([f.options(retry_exceptions=[OSError, cls]).remote(i, f"{dir}/{i}", cls, default=i) for i, cls in enumerate(many)]) \
+        == [(i, i) for i in range(30)]
+    assert get([f.options(retry_exceptions=[cls]).remote(i, f"{dir}/{i}", cls) for i, cls in enumerate(many)]) == [(i, 0) for i in range(30)]
+    assert len(list(folder.iterdir())) <= most
+    other = f.options(retry_exceptions=[many[0]])
+    for i in range(2):
+        with pytest.raises(ValueError):
+            get(other.remote(0, f"{dir}/other{i}", ValueError))
+    late = mobula.remote(max_retries=2, retry_exceptions=[many[1]])(lambda path: os.path.exists(path) or f.__wrapped__(0, path, many[1]))
+    assert get(late.remote(f"{dir}/late"))  # its function is in the store too
+    with mobula.Executor(2, max_retries=2, retry_exceptions=[many[2]]) as ex:
+        assert ex.submit(f.__wrapped__, 0, f"{dir}/executor", many[2]).result(PATIENCE) == (0, 0)
 
 
 # ---- nodes of their own: the last, they end this module's

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import cloudpickle
@@ -15,6 +16,7 @@ from cluster import objects
 from waiting import until
 
 import mobula
+from mobula import _functions, _runtime
 from mobula.dask import get as get_graph
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -92,6 +94,33 @@ def test_types_of_exceptions(clean: Any, tmp_path: Any) -> None:
     with dask.annotate(ray_remote_args={"max_retries": 2, "retry_exceptions": [retried()]}):
         got = dask.delayed(f, pure=False)()
     assert got.compute(scheduler=get_graph, optimize_graph=False) == 1
+
+
+def test_a_job_with_many_lists_of_types_keeps_few_files(clean: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def f(x: int, path: Any, what: Any) -> int:
+        if path.exists():
+            return x
+        path.touch()
+        raise what
+
+    assert dask.delayed(f)(1, tmp_path, OSError).compute(scheduler=get_graph) == 1  # the job has its files
+    folder = Path(_runtime.client().welcome.job_dir) / "functions"
+    most = len(list(folder.iterdir())) + 3
+    monkeypatch.setattr(_functions, "MOST_FILES", most)
+    for i in range(20):
+        cls = type(f"Retried{i}", (Exception,), {})
+        with dask.annotate(ray_remote_args={"max_retries": 2, "retry_exceptions": [cls]}):
+            parts = [dask.delayed(f, pure=False)(j, tmp_path / f"{i} {j}", cls) for j in range(3)]
+            large = dask.delayed(f, pure=False)(Large(), tmp_path / f"{i} large", cls)
+        *got, big = dask.compute(*parts, large, scheduler=get_graph, optimize_graph=False)
+        assert got == [0, 1, 2] and type(big) is Large
+    assert len(list(folder.iterdir())) <= most
+    cls = type("Retried", (Exception,), {})
+    with dask.annotate(ray_remote_args={"max_retries": 2, "retry_exceptions": [cls]}), pytest.raises(ValueError):
+        dask.delayed(f, pure=False)(0, tmp_path / "other", ValueError).compute(scheduler=get_graph, optimize_graph=False)
+    with dask.annotate(ray_remote_args={"max_retries": 2, "retry_exceptions": [cls]}), dask.annotate(retries=1):  # retries overrides it
+        got = dask.delayed(f, pure=False)(0, tmp_path / "retries", ValueError)
+    assert got.compute(scheduler=get_graph, optimize_graph=False) == 0
 
 
 def test_large_data_of_a_function(clean: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partialmethod, singledispatchmethod
-from typing import TYPE_CHECKING, Any, Callable, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Generic, Iterable, Mapping, NoReturn, Optional, Sequence, TypeVar, Union
 
 from .. import _callables, _functions, _html, _ids, _options, _runtime, _trace, _value
 from .._callsites import CallSites, callsite
@@ -48,9 +48,9 @@ def method(*, num_returns: Union[int, str, None] = None,
 
 
 def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str, Any], timeout: Optional[float],
-           encode: Encoder = _value.encode, function: Optional[Exported] = None) -> tuple[ObjectRef[Any], int]:
+           encode: Encoder = _value.encode, stored: Iterable[Exported] = ()) -> tuple[ObjectRef[Any], int]:
     """Makes an actor, or with get_if_exists finds the one that has the name. Returns the reference to its creation, and the limit
-    of its pending calls, -1 if it has none. function: the actor's class, if it is in the store."""
+    of its pending calls, -1 if it has none. stored: the actor's class, if it is in the store."""
     tc = _runtime.context(c)
     task = tc.next_task()
     if not o.actor_name and tc.attempt > 1:  # the actor that an earlier attempt has made may be ending or dead
@@ -58,7 +58,7 @@ def create(c: Client, o: m.TaskOptions, args: Sequence[Any], kwargs: Mapping[str
     if o.actor_name:
         c.flush()  # a handle that was dropped may be the last one of an actor of that name
     field = hot.spec_options(m.ACTOR_CREATE, codec.encode(o))
-    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, callsite(), function)
+    ref: ObjectRef[Any] = submit(c, tc, task, field, args, kwargs, 1, hot.spec_tail(task, 0, deadline(c, timeout)), encode, callsite(), stored)
     if o.actor_name:
         res, _ = c.getter.fetch_one(ref._h, None, tc)
         if res.kind == m.ERROR:
@@ -213,8 +213,8 @@ class ActorClass(Remote[P, ActorHandle[T_co]]):
         o = _options.actor(f"py:{self.__target.name}:{func}", self.__options, c.welcome.namespace, self.__concurrency)
         if o.actor_name:
             self.__target.publish_methods(c, self.__methods)
-        function = self.__target if self.__target.stored(c) else None
-        made, most = create(c, o, args, kwargs, _options.timeout(self.__options), function=function)
+        stored = (self.__target,) if self.__target.stored(c) else ()
+        made, most = create(c, o, args, kwargs, _options.timeout(self.__options), stored=stored)
         return ActorHandle(made, self.__target.name, sha, self.__methods, most)
 
     if not TYPE_CHECKING:  # its types are those of Remote, and a type checker knows the attributes of the class itself

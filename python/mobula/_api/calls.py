@@ -61,23 +61,25 @@ def encode_args(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping
     return b"".join(out), cost, keep
 
 
-def with_function(c: Client, function: Exported, packed: tuple[bytes, int, list[Any]]) -> tuple[bytes, int, list[Any]]:
-    """Adds a function that is in the store to the encoded arguments of its call."""
+def with_stored(c: Client, stored: Iterable[Exported], packed: tuple[bytes, int, list[Any]]) -> tuple[bytes, int, list[Any]]:
+    """Adds what a call needs out of the store to its encoded arguments."""
     out, cost, keep = packed
-    ref = function.argument(c)
-    keep.append(ref)
-    return out + hot.arg_ref(ref._h.id), cost + 64, keep
+    for e in stored:
+        ref = e.argument(c)
+        keep.append(ref)
+        out, cost = out + hot.arg_ref(ref._h.id), cost + 64
+    return out, cost, keep
 
 
 def pack(c: Client, tc: TaskContext, args: Sequence[Any], kwargs: Mapping[str, Any], encode: Encoder = _value.encode,
-         function: Optional[Exported] = None) -> tuple[bytes, list[Any]]:
-    """Encodes the arguments of a call and waits for credit. Returns them, and what has to live until the submit. function: the function, if it is
-    in the store."""
+         stored: Iterable[Exported] = ()) -> tuple[bytes, list[Any]]:
+    """Encodes the arguments of a call and waits for credit. Returns them, and what has to live until the submit. stored: the types in
+    retry_exceptions and the function, each if it is in the store."""
     if c.dead is not None:
         raise c.over()
     packed, cost, keep = encode_args(c, tc, args, kwargs, encode)
-    if function is not None:
-        packed, cost, keep = with_function(c, function, (packed, cost, keep))
+    if stored:
+        packed, cost, keep = with_stored(c, stored, (packed, cost, keep))
     if c.credit.left is not None:
         c.credit.admit(cost, tc)
     tc.called = True
@@ -96,9 +98,9 @@ def results(c: Client, task: bytes, returns: int) -> Any:
 
 
 def submit(c: Client, tc: TaskContext, task: bytes, options: bytes, args: Sequence[Any], kwargs: Mapping[str, Any], returns: int,
-           tail: bytes, encode: Encoder = _value.encode, callsite: bytes = b"", function: Optional[Exported] = None) -> Any:
-    """Queues a task and returns the references to its results. function: the task's function, if it is in the store."""
-    packed, keep = pack(c, tc, args, kwargs, encode, function)
+           tail: bytes, encode: Encoder = _value.encode, callsite: bytes = b"", stored: Iterable[Exported] = ()) -> Any:
+    """Queues a task and returns the references to its results. stored: as of pack."""
+    packed, keep = pack(c, tc, args, kwargs, encode, stored)
     result = results(c, task, returns)
     c.out.append(hot.submit(task, tc.parent_field, options, packed, tail + _trace.field(tc, task, callsite)))
     c.maybe_flush()

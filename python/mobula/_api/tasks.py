@@ -32,7 +32,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         self._target = target
         self._options = dict(options)
         self._for: Optional[Client] = None
-        self._function: Optional[Exported] = None  # if it is in the store
+        self._stored: tuple[Exported, ...] = ()  # what each call has among its last arguments
         self._field = b""
         self._returns = 1
         self._timeout = _options.timeout(options)
@@ -61,13 +61,11 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
         return RemoteFunction(self._target, {**self._options, **options})
 
     def _prepare(self, c: Client) -> None:
-        target = self._target
-        only, refs = _options.retry_only(self._options, c)
-        if refs:
-            target = Exported(target.target, refs)
+        target, only = self._target, _options.retry_only(self._options)
         o = _options.task(f"py:{target.name}:{target.publish(c)}", self._options)
-        o.retry_only = only
-        self._function = target if target.stored(c) else None
+        if only is not None:
+            o.retry_only = only.publish(c)
+        self._stored = tuple(e for e in (only, target) if e is not None and e.stored(c))
         self._field = hot.spec_options(m.TASK, codec.encode(o))
         self._returns = o.num_returns
         self._for = c
@@ -89,7 +87,7 @@ class RemoteFunction(Remote[P, ObjectRef[R]]):
             tc = c.fallback
         task = tc.derive(next(tc.calls))
         tail = hot.spec_tail(deadline=deadline(c, self._timeout)) if self._timeout is not None else b""
-        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, callsite=self._callsites.next(), function=self._function)
+        return submit(c, tc, task, self._field, args, kwargs, self._returns, tail, callsite=self._callsites.next(), stored=self._stored)
 
     if not TYPE_CHECKING:  # its types are those of Remote
         remote = _submit

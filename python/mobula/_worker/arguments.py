@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 from .. import _value
 from .._client import Client, log
-from .._functions import STORED
+from .._functions import STORED, load
 from .._refs import bound
 from .._wire import messages as m
 from .._wire.hot import Answer, Argument, Work
@@ -51,8 +51,11 @@ def shared(work: Work) -> int:
 
 
 def _given(work: Work) -> list[Argument]:
-    """A task's arguments without its function, which may be the last one."""
-    return work.args[:-1] if work.options.func[-1:] == STORED else work.args
+    """A task's arguments without its function and the types in retry_exceptions, which may be the last ones."""
+    args, o = work.args, work.options
+    if o.func[-1:] == STORED:
+        args = args[:-1]
+    return args[:-1] if o.retry_only[-1:] == STORED else args
 
 
 def function_of(client: Client, work: Work, holds: Holds) -> Any:
@@ -60,6 +63,14 @@ def function_of(client: Client, work: Work, holds: Holds) -> Any:
     if not work.args:
         raise ProtocolError(f"{work.options.func}: a call without its function")
     return _argument(client, work.args[-1], holds)
+
+
+def retried_types(client: Client, work: Work) -> Any:
+    """The types in the retry_exceptions of a task, which are an argument, or a file."""
+    sha = work.options.retry_only
+    if sha[-1:] != STORED:
+        return load(client, sha)
+    return _argument(client, work.args[len(_given(work))], None)
 
 
 def _argument(client: Client, a: Argument, holds: Optional[Holds]) -> Any:

@@ -12,6 +12,7 @@ from .._wire import codec, hot
 from .._wire import messages as m
 from ..exceptions import MobulaError, NotEncodableError, ReturnMismatchError
 from . import forked
+from .arguments import retried_types
 from .call import Call, TaskInterrupt
 from .user_code import traceback_of
 
@@ -109,6 +110,6 @@ def _failure(call: Call, x: BaseException) -> m.Error:
 def _final(call: Call, x: BaseException) -> bool:
     """Whether an exception is of none of the types in retry_exceptions."""
     try:
-        return not isinstance(x, _functions.load(call.client, call.work.options.retry_only))
+        return not isinstance(x, retried_types(call.client, call.work))
     except BaseException:  # the types cannot be loaded here, or a check of theirs raises: report the task's own error, without a retry
         return True

@@ -16,6 +16,7 @@ from typing import Any, Mapping, Optional
 
 from .. import _options, _runtime
 from .._graphs import Note, conditions
+from .._refs import ObjectRef
 from .._wire.messages import AFFINITY_NONE
 from ..exceptions import InvalidError
 from ._plan import Key
@@ -25,6 +26,7 @@ _OTHERS = {"max_retries", "retry_exceptions", "scheduling_strategy", "isolated",
 _REMOTE = ("ray_remote_args", "remote_args")
 _ALL = (*_REMOTE, "priority", "retries")  # also arguments of compute, for all tasks
 _INT32 = 1 << 31
+_Lists = dict[tuple[int, ...], tuple[str, Optional[ObjectRef[Any]]]]  # what is known of lists of types, by the types' id(), which the caller keeps unique
 
 
 class Notes:
@@ -49,10 +51,11 @@ def notes_of(dsk: Any, kwargs: Mapping[str, Any]) -> Optional[Notes]:
         raise ValueError("compute(resources=...) would be said of every task and of none in particular: use dask.annotate(resources=...) around "
                          "what it is for, or compute(remote_args={'resources': ...})")
     general: Optional[Note] = None
+    lists: _Lists = {}
     for kind in _ALL:
         if kwargs.get(kind) is not None:
             general = general or Note()
-            _say(general, kind, kwargs[kind], f"compute({kind}=...)")
+            _say(general, kind, kwargs[kind], f"compute({kind}=...)", lists)
     find = getattr(dsk, "__dask_annotations__", None)
     by_kind: dict[str, dict[Key, Any]] = {}
     if find is not None:
@@ -68,22 +71,22 @@ def notes_of(dsk: Any, kwargs: Mapping[str, Any]) -> Optional[Notes]:
             note = notes.get(key)
             if note is None:
                 note = notes[key] = Note() if general is None else general.copy()
-            _say(note, kind, value, f"the annotation {kind} of {key!r}")
+            _say(note, kind, value, f"the annotation {kind} of {key!r}", lists)
     return Notes(general, notes) if notes or general is not None else None
 
 
-def _say(note: Note, kind: str, value: Any, where: str) -> None:
+def _say(note: Note, kind: str, value: Any, where: str, lists: _Lists) -> None:
     if kind in _REMOTE:
-        _task_options(note, value, where)
+        _task_options(note, value, where, lists)
     elif kind == "resources":
         note.resources = _resources(value, where)
     elif kind == "retries":
-        note.retries, note.exceptions, note.only = int(_number(value, where, most=_INT32)), False, ""
+        note.retries, note.exceptions, note.only, note.types = int(_number(value, where, most=_INT32)), False, "", None
     else:
         note.priority = int(_number(value, where, -_INT32, _INT32))
 
 
-def _task_options(note: Note, given: Any, where: str) -> None:
+def _task_options(note: Note, given: Any, where: str, lists: _Lists) -> None:
     if not isinstance(given, Mapping):
         raise InvalidError(f"{where} is {given!r}: give a dict of options")
     _options.check(given, _AMOUNTS | _OTHERS, where)
@@ -105,7 +108,7 @@ def _task_options(note: Note, given: Any, where: str) -> None:
             note.failures = o.max_retries + 1 or -1
         elif name == "retry_exceptions":
             note.retries, note.exceptions = 0, o.retry_exceptions
-            note.only, note.held = _options.retry_only(given, _runtime.client())
+            note.only, note.types = _retry_only(given, lists)
         elif name == "isolated":
             note.isolated = o.isolate
         elif name == "label_selector":
@@ -118,6 +121,18 @@ def _task_options(note: Note, given: Any, where: str) -> None:
             note.spread = o.spread
             if o.affinity == AFFINITY_NONE:
                 note.affinity, note.node = AFFINITY_NONE, 0
+
+
+def _retry_only(given: Mapping[str, Any], lists: _Lists) -> tuple[str, Optional[ObjectRef[Any]]]:
+    """Publishes the types in retry_exceptions. The keys of an annotation have the same list."""
+    types = _options.retry_only(given)
+    if types is None:
+        return "", None
+    same = tuple(map(id, types.target))
+    if same not in lists:
+        c = _runtime.client()
+        lists[same] = types.publish(c), types.argument(c) if types.stored(c) else None
+    return lists[same]
 
 
 def _number(x: Any, where: str, least: int = 0, most: int = 1 << 50) -> float:
