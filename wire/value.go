@@ -83,7 +83,7 @@ type TaskOptions struct {
 	ExceptionRetries int32
 
 	// RetryOnly says, where RetryExceptions is set, which application errors are retried, in a form that the worker knows, who
-	// reports others as final. Empty: all. A Python program gives the hash of a file of the job with the exceptions' types.
+	// reports others as final. Empty: all. A Python program gives the hash of the list of the exceptions' types.
 	RetryOnly string
 
 	// Of an actor's creation.
@@ -101,6 +101,30 @@ type TaskOptions struct {
 	OnPanic         OnPanic
 
 	Group string // of a method call: its concurrency group
+}
+
+// longOptions is from how many bytes of text on options are long.
+const longOptions = 1 << 10
+
+// Long tells whether options have so much text that only what needs them may keep them: tables of options, and records of tasks that have ended,
+// are bounded by their number. Programs give tasks names of any length.
+func (o *TaskOptions) Long() bool {
+	n := len(o.Func) + len(o.Label) + len(o.RetryOnly) + len(o.Namespace) + len(o.ActorName) + len(o.Process) + len(o.Group)
+	for _, r := range o.Resources {
+		n += len(r.Name)
+	}
+	for _, g := range o.Groups {
+		n += len(g.Name)
+	}
+	for _, of := range [...][]LabelMatch{o.Labels, o.PreferLabels} {
+		for _, m := range of {
+			n += len(m.Key)
+			for _, v := range m.Values {
+				n += len(v)
+			}
+		}
+	}
+	return n > longOptions
 }
 
 // OnPanic is what a panic in a call of an actor does.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mobula._sampling import SpanContext
 from mobula._wire import codec, hot
 from mobula._wire import messages as m
@@ -93,3 +95,16 @@ def test_tasks_with_one_head_and_with_another() -> None:
         assert (got.id, got.parent, got.kind, got.options, got.actor, got.seq, got.deadline) == (
             want.id, want.parent, want.kind, want.opts or m.TaskOptions(), want.actor, want.seq, want.deadline)
         assert got.trace == (codec.encode(want.trace) if want.trace else b"") and [a.answer.data for a in got.args] == [a.value.data for a in want.args if a.value]
+
+
+def test_options_that_a_worker_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some, and no long ones: a task may have a name of its own, of any length."""
+    monkeypatch.setattr(hot, "_options", kept := {})
+    for i in range(2000):
+        options = m.TaskOptions("f", 1, [], 3, label=f"{i}")
+        raw = codec.encode(options)
+        assert hot.options_of(raw) is hot.options_of(raw)
+    assert len(kept) <= 512
+    for i in range(20):
+        assert hot.options_of(codec.encode(m.TaskOptions("f", 1, [], 3, label="x" * 2000 + str(i)))).label.endswith(f"x{i}")
+    assert sum(map(len, kept)) < 512 << 10

@@ -17,14 +17,14 @@ import (
 const maxOptions = 4096 // distinct options that the log knows by number; others stand in each submission
 
 // optionsNo gives the number of options in the log, telling it of new ones; 0: they are to
-// stand in the submission itself. Those of a named actor are used once, so they do.
+// stand in the submission itself. Those of a named actor are used once, so they do; long ones would stay.
 func (j *journal) optionsNo(o *wire.TaskOptions) uint32 {
 	if o == j.optLast {
 		return j.optLNo
 	}
 	n, ok := j.optNo[o]
 	if !ok {
-		if o.ActorName != "" {
+		if o.ActorName != "" || o.Long() {
 			return 0
 		}
 		j.keyBuf = record.EncodeOptions(j.keyBuf[:0], o)

@@ -3,6 +3,7 @@ package owner
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"mobula/internal/errs"
@@ -142,6 +143,55 @@ func TestTheLogDoesNotGrowWithTheWorkDone(t *testing.T) {
 	}
 	if more.Deleted < 5 {
 		t.Errorf("%d segments are gone: the case is not what it is meant to be", more.Deleted)
+	}
+}
+
+// Tables of options are bounded by their number. Long ones, as those with a task's own name, end with their tasks, whose submissions in the log
+// have them.
+func TestLongOptionsEndWithTheirTasks(t *testing.T) {
+	s := newScript(t, Config{})
+	kept := func() (n int) {
+		for key := range s.c.optKeys {
+			n += len(key)
+		}
+		for _, o := range s.c.optByNo {
+			n += len(o.Label)
+		}
+		for o := range s.c.optNo {
+			n += len(o.Label)
+		}
+		for _, ptrs := range s.c.classes.ptr {
+			for o := range ptrs {
+				n += len(o.Label)
+			}
+		}
+		for _, k := range s.c.classes.byID {
+			n += len(k.opts.Label)
+			for label := range k.labels.seen {
+				n += len(label)
+			}
+		}
+		return n
+	}
+	const long = 20_000
+	work := func(tasks int) int {
+		for i := range tasks {
+			name := fmt.Sprint(tasks, " ", i)
+			spec := s.submit(&wire.TaskOptions{Func: "f", NumReturns: 1, Label: name + strings.Repeat("x", long)})
+			l := s.grant(worker)
+			x := s.executed(worker)
+			if !strings.HasPrefix(x.Spec.Opts.Label, name+"x") {
+				t.Fatalf("task %q runs with the options of %.20q", name, x.Spec.Opts.Label)
+			}
+			s.done(worker, l, x, inline(""))
+			s.step(FromSched{sched.Reclaim{Lease: l}})
+			s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+		}
+		return kept()
+	}
+	once := work(10)
+	if more := work(100); more > once+100*labelMost || once > 2*long {
+		t.Errorf("tables keep %d bytes of ten tasks, %d of ten times more", once, more)
 	}
 }
 

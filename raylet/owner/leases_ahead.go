@@ -1,6 +1,10 @@
 package owner
 
-import "mobula/wire"
+import (
+	"strings"
+
+	"mobula/wire"
+)
 
 // How many tasks are pushed ahead over a lease. What waits behind a long task may have to wait to its end: it can be given back only by a worker whose threads
 // run, which they do not while a task of Python's holds the GIL. So a task goes behind another only as far as both are known to be short. A class says nothing
@@ -9,6 +13,7 @@ import "mobula/wire"
 
 const (
 	maxLabels = 1024 // labels of a class whose run times are remembered; above it, they are learned again
+	labelMost = 256  // bytes of a label that tell it from others
 	tooLong   = 10   // times the pipeline's: a task that has run for so long is long, whatever those before it were
 )
 
@@ -40,7 +45,7 @@ const mostlyNew = 512 // of labelTimes.news: where most labels are new, they tel
 // of gives the run time of tasks with such options; nil: none has run yet, or they have no label.
 func (lt *labelTimes) of(opts *wire.TaskOptions) *runTime {
 	if lt.last != opts {
-		r := lt.seen[opts.Label]
+		r := lt.seen[shortLabel(opts)]
 		if r == nil {
 			return nil
 		}
@@ -48,6 +53,8 @@ func (lt *labelTimes) of(opts *wire.TaskOptions) *runTime {
 	}
 	return lt.hit
 }
+
+func shortLabel(opts *wire.TaskOptions) string { return opts.Label[:min(len(opts.Label), labelMost)] }
 
 func (lt *labelTimes) measured(opts *wire.TaskOptions, ns int64) {
 	if opts.Label == "" {
@@ -59,7 +66,7 @@ func (lt *labelTimes) measured(opts *wire.TaskOptions, ns int64) {
 			lt.seen, lt.last, lt.hit = make(map[string]*runTime), nil, nil
 		}
 		r, fresh = new(runTime), 1024
-		lt.seen[opts.Label] = r
+		lt.seen[strings.Clone(shortLabel(opts))] = r
 	}
 	lt.news += (fresh - lt.news) / 64
 	r.measured(ns)

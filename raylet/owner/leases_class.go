@@ -57,6 +57,9 @@ func (ls *leases) classOf(kind wire.TaskKind, opts *wire.TaskOptions) *classRec 
 	k := ptrs[opts]
 	if k == nil {
 		k = ls.classByKey(kind, opts)
+		if opts.Long() {
+			return k
+		}
 		if len(ptrs) >= maxClassPtrs {
 			clear(ptrs)
 		}

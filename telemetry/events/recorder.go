@@ -14,7 +14,7 @@ import (
 // Event is one change of a task's state.
 type Event struct {
 	Task    ids.TaskID
-	Opts    *wire.TaskOptions // shared by all calls with the same options
+	Opts    *wire.TaskOptions // shared by all calls with the same options; of long ones two texts, in brief (see briefOptions)
 	At      int64             // Unix ns
 	Started int64             // when the ended attempt began in the worker; 0: unknown
 	Ended   int64
@@ -147,7 +147,7 @@ func (r *Recorder) append(ch *owner.Transition) {
 	r.fill++
 	r.recorded++
 	s := ch.Spec
-	e.Task, e.Opts, e.Kind = s.ID, s.Opts, s.Kind
+	e.Task, e.Opts, e.Kind = s.ID, briefOptions(s.Opts), s.Kind
 	e.At, e.State, e.Attempt = ch.At, ch.State, ch.Attempt
 	e.Worker, e.Lease, e.Reason = ch.Worker, ch.Lease, brief(ch.Reason)
 	if ch.Times != nil {

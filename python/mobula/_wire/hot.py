@@ -265,15 +265,19 @@ class Work(NamedTuple):
 
 
 _options: dict[bytes, TaskOptions] = {}
+_MOST_OPTIONS = 512
+_LONG = 1 << 10  # bytes; longer ones are not kept
 
 
 def options_of(raw: bytes) -> TaskOptions:
-    """Decodes options. Equal encodings give the same object."""
+    """Decodes options. Equal encodings give the same object, unless they are long."""
     o = _options.get(raw)
     if o is None:
-        if len(_options) >= 512:
-            _options.clear()
-        o = _options[raw] = decode(TaskOptions, raw)
+        o = decode(TaskOptions, raw)
+        if len(raw) <= _LONG:
+            if len(_options) >= _MOST_OPTIONS:
+                _options.clear()
+            _options[raw] = o
     return o
 
 
