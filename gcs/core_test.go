@@ -3,6 +3,7 @@ package gcs
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -183,8 +184,12 @@ func TestAClaimThatFailsLeavesTheNameFree(t *testing.T) {
 
 func TestKeysAreLegalAndDistinct(t *testing.T) {
 	seen := make(map[string]string)
-	for _, s := range []string{"a", "a.b", "", "=61", "ä", "a b", "A", "a*", ">", "61"} {
+	long := strings.Repeat("a", longPart)
+	for _, s := range []string{"a", "a.b", "", "=61", "ä", "a b", "A", "a*", ">", "61", long, long + "a", long + "b", long + ".", strings.Repeat(long, 100), plain(long + ".")} {
 		k := encode(s)
+		if len(k) > longPart {
+			t.Errorf("the key of %d bytes has %d", len(s), len(k))
+		}
 		if other, dup := seen[k]; dup {
 			t.Errorf("%q and %q share the key %q", s, other, k)
 		}

@@ -1,6 +1,7 @@
 package gcs
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -137,9 +138,22 @@ func (r ActorRecord) Key() string { return ActorKey(r.Namespace, r.Name) }
 // ActorKey is the key of a named actor.
 func ActorKey(namespace, name string) string { return encode(namespace) + "." + encode(name) }
 
+// longPart is from how many bytes on a part of a key is a hash. The server ends a connection over which a line of more than 4096 bytes comes, which
+// has the key.
+const longPart = 1500
+
 // encode makes any text a legal part of a key, which may hold letters, digits, "-" and
-// "_" only. Plain names stay readable; others are written in hexadecimal after an "=".
+// "_" only. Plain names stay readable; others are written in hexadecimal after an "=", and of long ones their hash after "==".
 func encode(s string) string {
+	part := plain(s)
+	if len(part) > longPart {
+		hash := sha256.Sum256([]byte(s))
+		return "==" + hex.EncodeToString(hash[:])
+	}
+	return part
+}
+
+func plain(s string) string {
 	legal := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 	}

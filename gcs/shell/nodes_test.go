@@ -80,6 +80,36 @@ func TestNodesShareAServer(t *testing.T) {
 	sees("one has left", func(rows []gcs.Record) bool { return len(rows) == 1 })
 }
 
+// A name may be long, and one that is too long for the server breaks nothing.
+func TestLongNames(t *testing.T) {
+	sys := actors.NewSystem(actors.Config{})
+	defer stopTest(t, sys)
+	g, err := Start(sys, Config{Servers: []string{gcstest.Server(t)}, Node: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := testkit.Within(t)
+	for _, n := range []int{1000, 5000, 100_000} {
+		name := strings.Repeat("n", n)
+		if _, err := g.Call(ctx, gcs.Claim{Actor: actor(name, "a")}); err != nil {
+			t.Fatalf("a name of %d bytes: %v", n, err)
+		}
+		if _, err := g.Call(ctx, gcs.Claim{Actor: actor(name, "b")}); !errors.Is(err, errs.ErrNameTaken) {
+			t.Errorf("a name of %d bytes that another has: %v", n, err)
+		}
+		rows, err := g.Call(ctx, gcs.Lookup{Bucket: gcs.Actors, Key: actor(name, "").Key()})
+		if err != nil || len(rows) != 1 || rows[0].(gcs.ActorRecord).Name != name {
+			t.Errorf("a name of %d bytes is found as %d rows, %v", n, len(rows), err)
+		}
+	}
+	if _, err := g.Call(ctx, gcs.Claim{Actor: actor(strings.Repeat("n", 4<<20), "a")}); err == nil {
+		t.Error("a name that is too long is taken")
+	}
+	if _, err := g.Call(ctx, gcs.Claim{Actor: actor("hits", "a")}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A server without JetStream can keep no tables.
 func TestAServerWithoutJetStream(t *testing.T) {
 	sys := actors.NewSystem(actors.Config{})

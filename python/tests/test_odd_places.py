@@ -12,7 +12,7 @@ import pytest
 from waiting import PATIENCE
 
 import mobula
-from mobula.exceptions import InvalidError
+from mobula.exceptions import InvalidError, NameTakenError
 from mobula.util import state
 
 PROGRAM = """
@@ -86,6 +86,18 @@ class Plain:
 def test_a_name_that_cannot_be_sent_is_refused(node: Any, ask: Callable[[], Any]) -> None:
     with pytest.raises(InvalidError, match=r"'x\\udcff'.* cannot be encoded in UTF-8"):
         ask()
+
+
+@pytest.mark.parametrize("name", ["n" * 10_000, "long: " * 2000])
+def test_long_names(node: Any, name: str) -> None:
+    a = Plain.options(name=name, namespace=name).remote()
+    assert mobula.get(mobula.get_actor(name, namespace=name).one.remote()) == 1
+    with pytest.raises(NameTakenError):
+        Plain.options(name=name, namespace=name).remote()
+    mobula.kill(a)
+    short = Plain.options(name="n").remote()
+    assert mobula.get(mobula.get_actor("n").one.options(name=name).remote()) == 1
+    mobula.kill(short)
 
 
 def test_odd_names_of_keyword_arguments(node: Any) -> None:
