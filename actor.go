@@ -66,7 +66,7 @@ func (a *ActorRef[T]) UnmarshalCBOR(b []byte) (err error) {
 }
 
 // GetActor finds an actor by its name; an empty namespace is the cluster's own. The error is
-// ErrNotFound if no actor has that name. Nothing checks here that the actor is a T: if it is not, a
+// ErrNotFound if no actor has that name, or the one that had it is ending. Nothing checks here that the actor is a T: if it is not, a
 // call of a method of T fails with ErrInvalid.
 func GetActor[T any](ctx context.Context, namespace, name string) (ActorRef[T], error) {
 	c, err := call.FindActor(ctx, namespace, name)

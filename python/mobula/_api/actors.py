@@ -369,7 +369,7 @@ def kill(actor: ActorHandle[Any], *, no_restart: bool = True) -> None:
 def get_actor(name: str, namespace: Optional[str] = None) -> ActorHandle[Any]:
     """Returns a handle of the actor with a name. namespace: by default the one given to init.
 
-    NotFoundError if there is none. For an actor of a Go program use go_actor(type).get(name).
+    NotFoundError if there is none, or the one that had it is ending. For an actor of a Go program use go_actor(type).get(name).
     """
     found, methods, most = look_up(name, namespace)
     return ActorHandle(found, name, "0", methods, most)
