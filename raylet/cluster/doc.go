@@ -70,9 +70,9 @@
 //
 // All that it has is elsewhere too. Which nodes live, the membership says (Restored.Nodes); their resources are in their last reports, which its shell keeps, and no other node is asked for
 // anything before. What an owner holds and wants it answers to Resync. What the core before had asked of which node nobody knows: where a job has a
-// lease or an object, the scheduler is told what is wanted of each class anew, and on all other nodes the job is closed. What an owner names on a node
-// whose life ended before it answered is over, though the node may live again. Of a class that the owner does not
-// want any more a number may stand: when a lease comes of it, its scheduler is told so.
+// lease or an object, the scheduler is told what is wanted of each class anew, and on all other nodes the job is closed. Before the owner answers nothing is
+// closed but what it gives up itself. What an owner names on a node whose life ended before it answered, or where it had given up the job, is over, though the
+// node may live again. Of a class that the owner does not want any more a number may stand: when a lease comes of it, its scheduler is told so.
 //
 // A scheduler that is rebuilt asks the owners, through the cores; an owner that is rebuilt asks the schedulers (sched.OwnerRestarted). When a node's life ends its
 // leases do, each with Revoked, and nothing else.

@@ -135,8 +135,12 @@ func (s *step) noteIdle(p *presence) {
 	}
 }
 
-// closeIdle closes the job where it has had nothing for a while.
+// closeIdle closes the job where it has had nothing for a while. Nothing is closed before the owner has told a core that was rebuilt what it holds: a lease of
+// which only the owner knows would end.
 func (s *step) closeIdle(j *job) {
+	if j.resyncing {
+		return
+	}
 	for i := range j.places {
 		p := &j.places[i]
 		if p.closing || p.used() || p.spare && j.worksElsewhere() {

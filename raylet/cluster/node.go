@@ -166,13 +166,16 @@ func (j *job) unplaceAt(id ids.Home) {
 }
 
 // onJobAbandoned ends what a job had on a node that does not answer, and asks others for what was wanted there. The node may live: it is used for the job
-// again when it has closed it.
+// again when it has closed it. A core that was rebuilt does not know yet whether the job is there, and closes it in any case.
 func (c *Core) onJobAbandoned(ev JobAbandoned) {
 	j := c.jobs[ev.Job]
+	if j != nil && j.resyncing {
+		c.open(j, ev.Node)
+	}
 	if j == nil || j.at(ev.Node) == nil {
 		return
 	}
-	c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %v does not answer", ev.Node))
+	c.loseAll(ev.Node, j, nodeSilent(ev.Node))
 	for _, cl := range j.classes {
 		if i, known := cl.find(ev.Node); known { // the node stays in the view
 			c.unplace(cl, &cl.shares[i], cl.shares[i].placed)
@@ -195,6 +198,10 @@ func (c *Core) loseAll(id ids.Home, of *job, err *errs.Error) {
 			c.tell(held.job, sched.Revoked{Lease: l, Worker: held.worker, Err: err})
 		}
 	}
+}
+
+func nodeSilent(id ids.Home) *errs.Error {
+	return errs.New(errs.CodeWorkerCrashed, "node %v does not answer", id)
 }
 
 func nodeGone(id ids.Home) *errs.Error {

@@ -192,7 +192,10 @@ func (c *Core) adopt(j *job, h sched.Holdings) {
 			c.tell(j, sched.Revoked{Lease: l.Lease, Worker: l.Worker, Err: nodeGone(n)})
 			continue
 		}
-		c.open(j, n)
+		if !c.open(j, n) { // it was given up there meanwhile, and is being closed
+			c.tell(j, sched.Revoked{Lease: l.Lease, Worker: l.Worker, Err: nodeSilent(n)})
+			continue
+		}
 		cl := j.classes[l.Key.Class]
 		if cl == nil {
 			cl = c.newClass(j, l.Key, l.Opts, l.Kind)
