@@ -21,10 +21,10 @@ type job struct {
 	epoch     uint64                      // of the last time that it did so; 0: not since this core began
 	past      map[ids.LeaseID]bool        // that are over since
 	leases    int
-	resyncing bool          // a core that was rebuilt waits for what its owner holds
-	revoked   []ids.LeaseID // meanwhile
-	gone      []ids.Home    // nodes whose lives ended meanwhile: others may have begun
-	lookAgain int64         // when a node to stand by may be looked for again
+	resyncing bool                     // a core that was rebuilt waits for what its owner holds
+	revoked   []ids.LeaseID            // meanwhile
+	emptied   map[ids.Home]*errs.Error // nodes that lost or dropped all that they had of the job meanwhile, and why; they may have leases of it again
+	lookAgain int64                    // when a node to stand by may be looked for again
 }
 
 // presence is what a job has on another node.
@@ -45,10 +45,18 @@ type question struct {
 	gone  bool // nobody waits for the answer
 }
 
+// unask notes that the questions of a node are over with what it had of the job: an answer does not concern what it may have since.
+func (j *job) unask(id ids.Home) {
+	for i := range j.asking {
+		j.asking[i].gone = j.asking[i].gone || j.asking[i].node == id
+	}
+}
+
 func (c *Core) job(id ids.JobID) *job {
 	j := c.jobs[id]
 	if j == nil {
-		j = &job{id: id, classes: make(map[sched.Class]*class), args: make(map[sched.Class][]Held), refused: make(map[sched.Class]*errs.Error), past: make(map[ids.LeaseID]bool)}
+		j = &job{id: id, classes: make(map[sched.Class]*class), args: make(map[sched.Class][]Held), refused: make(map[sched.Class]*errs.Error), past: make(map[ids.LeaseID]bool),
+			emptied: make(map[ids.Home]*errs.Error)}
 		c.jobs[id] = j
 	}
 	return j
@@ -171,6 +179,7 @@ func (c *Core) onJobClosed(ev JobClosed) {
 	} else {
 		c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %v has ended what it had of the job", ev.Node))
 	}
+	j.unask(ev.Node)
 	c.askAgain(ev.Node, []*job{j}) // its scheduler has forgotten what it refused
 	for _, cl := range j.sortedClasses() {
 		c.recheck(cl)

@@ -143,12 +143,7 @@ func (c *Core) onNodeGone(id ids.Home) {
 		if i, open := j.find(id); open {
 			j.places = slices.Delete(j.places, i, i+1)
 		}
-		for i := range j.asking {
-			j.asking[i].gone = j.asking[i].gone || j.asking[i].node == id
-		}
-		if j.resyncing { // its owner may name leases of that life
-			j.gone = append(j.gone, id)
-		}
+		j.unask(id)
 	}
 	c.loseAll(id, nil, nodeGone(id))
 	c.abilityChanged()
@@ -175,7 +170,7 @@ func (c *Core) onJobAbandoned(ev JobAbandoned) {
 	if j == nil || j.at(ev.Node) == nil {
 		return
 	}
-	c.loseAll(ev.Node, j, nodeSilent(ev.Node))
+	c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %v does not answer", ev.Node))
 	for _, cl := range j.classes {
 		if i, known := cl.find(ev.Node); known { // the node stays in the view
 			c.unplace(cl, &cl.shares[i], cl.shares[i].placed)
@@ -190,18 +185,26 @@ func (c *Core) onJobAbandoned(ev JobAbandoned) {
 	c.abilityChanged()
 }
 
+// empties notes that all leases which a job has on a node are over: an owner that is yet to answer a core that was rebuilt may name them.
+func (j *job) empties(id ids.Home, err *errs.Error) {
+	if j.resyncing {
+		j.emptied[id] = err
+	}
+}
+
 // loseAll tells owners that their leases of a node are over: those of one job, or of all.
 func (c *Core) loseAll(id ids.Home, of *job, err *errs.Error) {
+	for _, j := range c.jobs {
+		if of == nil || j == of {
+			j.empties(id, err)
+		}
+	}
 	for _, l := range slices.Sorted(maps.Keys(c.leases)) {
 		if held := c.leases[l]; l.Home() == id && (of == nil || held.job == of) {
 			c.endLease(l, held)
 			c.tell(held.job, sched.Revoked{Lease: l, Worker: held.worker, Err: err})
 		}
 	}
-}
-
-func nodeSilent(id ids.Home) *errs.Error {
-	return errs.New(errs.CodeWorkerCrashed, "node %v does not answer", id)
 }
 
 func nodeGone(id ids.Home) *errs.Error {

@@ -77,7 +77,9 @@ func (c *Core) onHoldings(j *job, h sched.Holdings) {
 	}
 	q := j.asking[i]
 	j.asking = slices.Delete(j.asking, i, i+1)
-	c.keepLeases(j, q.node, h)
+	if !q.gone {
+		c.keepLeases(j, q.node, h)
+	}
 	c.noteWants(j, h)
 	if c.alone() {
 		c.noteAsked(j)
@@ -188,21 +190,23 @@ func (c *Core) adopt(j *job, h sched.Holdings) {
 		if c.leases[l.Lease] != nil || slices.Contains(j.revoked, l.Lease) {
 			continue // it has come or gone since the restart
 		}
-		if c.peers[n] == nil || slices.Contains(j.gone, n) {
-			c.tell(j, sched.Revoked{Lease: l.Lease, Worker: l.Worker, Err: nodeGone(n)})
+		err := j.emptied[n]
+		if c.peers[n] == nil && err == nil {
+			err = nodeGone(n)
+		}
+		if err != nil {
+			c.tell(j, sched.Revoked{Lease: l.Lease, Worker: l.Worker, Err: err})
 			continue
 		}
-		if !c.open(j, n) { // it was given up there meanwhile, and is being closed
-			c.tell(j, sched.Revoked{Lease: l.Lease, Worker: l.Worker, Err: nodeSilent(n)})
-			continue
-		}
+		c.open(j, n)
 		cl := j.classes[l.Key.Class]
 		if cl == nil {
 			cl = c.newClass(j, l.Key, l.Opts, l.Kind)
 		}
 		c.addLease(l.Lease, &lease{job: j, class: cl, need: cl.shape.Need, worker: l.Worker, heard: true})
 	}
-	j.revoked, j.gone = nil, nil
+	j.revoked = nil
+	clear(j.emptied)
 	for _, n := range slices.Sorted(maps.Keys(c.peers)) {
 		if _, known := j.find(n); !known && n != c.cfg.Self {
 			j.isAt(presence{node: n, closing: true})

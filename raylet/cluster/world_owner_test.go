@@ -65,6 +65,11 @@ func (o *owner) say(ev sched.Event) {
 
 func (o *owner) submit(k *tasks, n int) {
 	o.w.note("owner %v: %d tasks of %v", o.job, n, k.key.Class)
+	o.enqueue(k, n)
+}
+
+// enqueue takes tasks that come or run again.
+func (o *owner) enqueue(k *tasks, n int) {
 	if k.infeasible != nil {
 		k.failed += n
 		return
@@ -105,14 +110,37 @@ func (o *owner) drop(id ids.LeaseID) {
 // nodeGone ends what the job had on a node, before the core says so: one that was rebuilt may not know of it.
 func (o *owner) nodeGone(id ids.Home) {
 	o.w.note("owner %v: node %v is gone", o.job, id)
-	for _, lease := range o.sorted() {
-		if l := o.leases[lease]; lease.Home() == id {
-			if o.drop(lease); l.busy {
-				l.of.ready++
-			}
-			o.flush(l.of)
+	o.lose(func(lease ids.LeaseID) bool { return lease.Home() == id })
+}
+
+// lose ends leases whose workers are gone. Their tasks run again.
+func (o *owner) lose(those func(ids.LeaseID) bool) {
+	for _, id := range o.sorted() {
+		if l := o.leases[id]; those(id) {
+			o.drop(id)
+			o.enqueue(l.of, bit(l.busy))
 		}
 	}
+}
+
+// workersEnded tells an owner that its workers on a node are gone, up to those of a lease, as their connections say: what it holds of them is over.
+func (w *world) workersEnded(m *member, job ids.JobID, node ids.Home, last ids.LeaseID) {
+	w.post(m.name(), job.String(), func() {
+		if o := w.owners[job]; o != nil {
+			o.lose(func(id ids.LeaseID) bool { return id.Home() == node && id <= last })
+		}
+	})
+}
+
+// giveUp ends what the job has on a node that does not answer, and lives.
+func (o *owner) giveUp(m *member) {
+	o.nodeGone(m.id)
+	o.w.post(o.job.String(), o.at.name(), func() {
+		if at := o.w.nodes[m.id]; at != nil { // another life may have begun
+			at.closed[o.job] = at.last // the owner may hold what it was granted since
+		}
+		o.w.stepCore(o.at, JobAbandoned{m.id, o.job})
+	})
 }
 
 func (o *owner) finish(id ids.LeaseID) {
@@ -148,10 +176,8 @@ func (o *owner) handle(m sched.OwnerMsg) {
 		if n := w.nodes[m.Lease.Home()]; n != nil && n.gave(o.job, m.Lease) {
 			w.failf("owner %v loses lease %v of a node that lives", o.job, m.Lease)
 		}
-		if o.drop(m.Lease); l.busy {
-			l.of.ready++
-		}
-		o.flush(l.of)
+		o.drop(m.Lease)
+		o.enqueue(l.of, bit(l.busy))
 	case sched.Resumed:
 		if l := o.leases[m.Lease]; l != nil {
 			l.blocked, l.asked = false, false

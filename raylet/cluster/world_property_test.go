@@ -93,7 +93,7 @@ func (w *world) act() {
 func (w *world) fault() {
 	all := w.members()
 	m := all[w.roll(len(all), "node")]
-	switch w.roll(6, "fault") {
+	switch w.roll(7, "fault") {
 	case 0:
 		if m.id > 1 {
 			w.kill(m)
@@ -114,6 +114,12 @@ func (w *world) fault() {
 	case 5:
 		m.what = amounts(sched.CPU, 1000*(1+w.roll(4, "cpus")))
 		w.stepSched(m, sched.SetResources{Total: m.what})
+	case 6:
+		if jobs := w.jobs(); len(jobs) > 0 {
+			if o := jobs[w.roll(len(jobs), "owner")]; o.at != m {
+				o.giveUp(m)
+			}
+		}
 	}
 }
 
@@ -174,6 +180,7 @@ func (w *world) unfinished() int {
 // drain lets everything end, and checks that it does and that nothing is left of it.
 func (w *world) drain() {
 	w.setups = false
+	w.settle() // an owner that was restarted may hold leases that are yet to be repeated
 	least := w.unfinished()
 	for round := 0; w.unfinished() > 0; round++ {
 		if n := w.unfinished(); n < least {

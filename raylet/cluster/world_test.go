@@ -59,7 +59,7 @@ type member struct {
 	knows  map[ids.Home]*member  // which others live, and their lives
 	first  ids.LeaseID           // below all leases of this life
 	last   ids.LeaseID
-	closed map[ids.JobID]ids.LeaseID // the last lease when a job was closed here
+	closed map[ids.JobID]ids.LeaseID // the last lease when a job was closed here, or given up
 	worker uint64
 	dead   bool
 }
@@ -221,8 +221,12 @@ func (w *world) coreEffects(m *member, c *Core, out []Effect) {
 			w.send(m, e.Node, func(to *member) {
 				delete(to.agents, e.Job)
 				w.stepSched(to, sched.DropJob{Job: e.Job})
-				to.closed[e.Job] = to.last
-				w.post(to.name(), m.name(), func() { w.stepCore(m, JobClosed{to.id, e.Job}) })
+				last := to.last
+				to.closed[e.Job] = last
+				w.post(to.name(), m.name(), func() {
+					w.workersEnded(m, e.Job, to.id, last)
+					w.stepCore(m, JobClosed{to.id, e.Job})
+				})
 			})
 		case ToOwner:
 			w.checkRefusal(m, e)
