@@ -33,6 +33,10 @@ func (c *Core) onWant(j *job, ev sched.Want) {
 		s.asked, s.stands = n, n > 0
 		c.send(j, c.cfg.Self, ev)
 	}
+	if n == 0 && cl.refused && cl.answers && c.alone() { // a scheduler that can run it now never says so; one that cannot is yet to refuse
+		cl.refused, cl.answers = false, false
+		c.tell(j, sched.Feasible{Key: cl.key})
+	}
 	c.settle(cl)
 	if n > 0 && !c.staysHome(cl) {
 		if nodes := c.unable(cl); len(nodes) > 0 { // its tasks would wait for leases there
