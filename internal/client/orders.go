@@ -2,6 +2,7 @@ package client
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,11 +22,15 @@ const fewOrders = 4096
 // the actor, or the actor has ended. The owner is asked when there are fewOrders, and then twice what was left.
 type callOrders struct {
 	mu    sync.Mutex
-	of    map[ids.ActorID]*callOrder // guarded by mu
-	order *callOrder                 // of last; guarded by mu
-	last  ids.ActorID                // guarded by mu
-	puts  atomic.Uint32              // number of the task's puts; here it fits in the padding
-	few   uint32                     // so many need no look; 0: fewOrders; guarded by mu
+	many  *counters     // nil: there is the last one alone; guarded by mu
+	order *callOrder    // of last; guarded by mu
+	last  ids.ActorID   // guarded by mu
+	puts  atomic.Uint32 // number of the task's puts; here it fits in the padding
+}
+
+type counters struct {
+	of  map[ids.ActorID]*callOrder
+	few int // so many need no look
 }
 
 // callOrder numbers the calls of one caller to one actor. Its lock is held while a
@@ -43,15 +48,19 @@ func (tc *TaskContext) orderOf(actor ids.ActorID) *callOrder {
 	if a.order != nil && a.last == actor {
 		return a.order
 	}
-	o := a.of[actor]
+	if a.order == nil && a.many == nil { // most tasks call one actor
+		a.last, a.order = actor, new(callOrder)
+		return a.order
+	}
+	if a.many == nil {
+		a.many = &counters{of: map[ids.ActorID]*callOrder{a.last: a.order}, few: fewOrders}
+	}
+	o := a.many.of[actor]
 	if o == nil {
 		o = new(callOrder)
-		if a.of == nil {
-			a.of = make(map[ids.ActorID]*callOrder)
-		}
-		a.of[actor] = o
-		if n := len(a.of); n > fewOrders && n > int(a.few) && tc.Client.start(tc.dropOrders) {
-			a.few = ^uint32(0) // until it is done
+		a.many.of[actor] = o
+		if len(a.many.of) > a.many.few && tc.Client.start(tc.dropOrders) {
+			a.many.few = math.MaxInt // until it is done
 		}
 	}
 	a.last, a.order = actor, o
@@ -62,7 +71,7 @@ func (tc *TaskContext) orderOf(actor ids.ActorID) *callOrder {
 func (tc *TaskContext) dropOrders() {
 	a := &tc.orders
 	a.mu.Lock()
-	all := slices.Collect(maps.Keys(a.of))
+	all := slices.Collect(maps.Keys(a.many.of))
 	a.mu.Unlock()
 	for batch := range slices.Chunk(all, fewOrders) {
 		if err := tc.dropOrdersOf(batch); tc.Client.Err() != nil {
@@ -74,10 +83,10 @@ func (tc *TaskContext) dropOrders() {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.of) < len(all)/2 {
-		a.of = maps.Clone(a.of) // a map does not shrink
+	if len(a.many.of) < len(all)/2 {
+		a.many.of = maps.Clone(a.many.of) // a map does not shrink
 	}
-	a.few = uint32(2 * len(a.of))
+	a.many.few = max(fewOrders, 2*len(a.many.of))
 }
 
 // dropOrdersOf asks about some of the actors. One that was called since is left for the next time: the answer may be older than the call.
@@ -87,7 +96,7 @@ func (tc *TaskContext) dropOrdersOf(actors []ids.ActorID) error {
 	for i, id := range actors {
 		r.Actors[i] = ids.TaskID(id).Bytes()
 		a.mu.Lock()
-		o := a.of[id]
+		o := a.many.of[id]
 		a.mu.Unlock()
 		asked[i] = o.number()
 	}
@@ -121,8 +130,8 @@ func (o *callOrder) number() uint64 {
 func (a *callOrders) drop(actor ids.ActorID, at uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	o := a.of[actor]
-	if !o.mu.TryLock() {
+	o := a.many.of[actor]
+	if o == nil || !o.mu.TryLock() {
 		return // it is called now
 	}
 	defer o.mu.Unlock()
@@ -130,7 +139,7 @@ func (a *callOrders) drop(actor ids.ActorID, at uint64) {
 		return
 	}
 	o.seq = 0
-	delete(a.of, actor)
+	delete(a.many.of, actor)
 	if a.last == actor {
 		a.last, a.order = ids.ActorID{}, nil
 	}

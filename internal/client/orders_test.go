@@ -72,7 +72,9 @@ func TestCountersOfEndedActorsGo(t *testing.T) {
 				f.c.Flush()
 				synctest.Wait()
 			}
-			most = max(most, len(tc.orders.of))
+			if m := tc.orders.many; m != nil {
+				most = max(most, len(m.of))
+			}
 		}
 		f.c.Flush()
 		synctest.Wait()
