@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,6 +58,13 @@ func TestSetIndexSurvivesTheKillOfANode(t *testing.T) {
 		t.Fatalf("set_index does not end: %s", failed.Bytes())
 	}
 	t.Logf("%d tasks had ended when the node was killed: %s", before, out.Bytes())
+	var said map[string]float64
+	must(t, json.Unmarshal(out.Bytes(), &said))
+	for _, of := range []string{"store", "workers", "limit"} { // a program's own node has these
+		if v, has := said[of]; has {
+			t.Errorf("it says that %s is %v, which the nodes know and it does not", of, v)
+		}
+	}
 }
 
 // finished is how many tasks of all drivers have ended.

@@ -75,8 +75,10 @@ def run(a: argparse.Namespace) -> dict[str, Any]:
         store = memory.counted(mobula.status)
         before = frame.map_partitions(summary, by="key", meta=summary(made(0, 0), by="key"), enforce_metadata=False).compute()
     verified(before, after)
-    return {"rows": int(after["rows"].sum()), "bytes": rows * a.partitions * ROW, "partitions": a.partitions, "store": a.store, "workers": a.workers,
-            "seconds": done - begun, "spilled": store["spilled_ever"], "restored": store["restored_ever"], "peak": used.peak,
+    moved = {"rows": int(after["rows"].sum()), "bytes": rows * a.partitions * ROW, "partitions": a.partitions, "seconds": done - begun}
+    if a.address:
+        return moved
+    return {**moved, "store": a.store, "workers": a.workers, "spilled": store["spilled_ever"], "restored": store["restored_ever"], "peak": used.peak,
             "segment": used.segment, "limit": limit}
 
 
@@ -92,7 +94,7 @@ def main() -> None:
     flags.add_argument("--spill", default="", help="directory for what the store has no room for; the node's own is for temporary files")
     flags.add_argument("--memory", type=memory.parsed, default=0, help="that all processes and the store may take together: with larger heaps the "
                        "store makes do with less (the store's size, 256 MiB, and 300 MiB a worker)")
-    flags.add_argument("--json", action="store_true", help="print one JSON object; sizes are bytes")
+    flags.add_argument("--json", action="store_true", help="print one JSON object; sizes are bytes, and with --address it has what was sorted alone")
     a = flags.parse_args()
     if a.size < a.partitions * ROW:
         flags.error(f"argument --size: {a.partitions} partitions of a row each are {memory.size(a.partitions * ROW)}: give that or more")
