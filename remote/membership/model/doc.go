@@ -6,7 +6,7 @@
 // real nodes.
 //
 // Left out is what does not change these times much: the contents of nodes, packets lost one by one (a probe that is lost is made again by a stream),
-// and the processor.
+// the exchanges of all state that package shell adds after a refutation, and the processor.
 //
 // # Who owns what
 //

@@ -26,6 +26,7 @@ type Membership struct {
 	news    *news
 	queue   *queue
 	refused atomic.Uint64
+	refuted chan struct{} // capacity 1: this node has refuted what was said against it
 
 	life context.Context // ends with the component
 	stop context.CancelFunc
@@ -51,7 +52,7 @@ func Start(parent actors.Parent, cfg Config) (*Membership, error) {
 	m := &Membership{
 		cfg: cfg, self: cfg.Core.Self.Life, news: newNews(), queue: newQueue(), loads: membership.NewLoads(),
 		alive: make(map[remote.Life]membership.Node), lists: make(map[uint64]chan []membership.Member),
-		unarm: func() {},
+		unarm: func() {}, refuted: make(chan struct{}, 1),
 	}
 	m.life, m.stop = context.WithCancel(context.Background())
 	if err := m.open(); err != nil {
@@ -70,8 +71,10 @@ func Start(parent actors.Parent, cfg Config) (*Membership, error) {
 		return nil, err
 	}
 	m.ref = ref
-	if err := m.begin(m.pass); err != nil { // the tree was stopped meanwhile
-		return nil, err
+	for _, f := range []func(){m.pass, m.confirmRefutations} {
+		if err := m.begin(f); err != nil { // the tree was stopped meanwhile
+			return nil, err
+		}
 	}
 	return m, nil
 }

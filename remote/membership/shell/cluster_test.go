@@ -2,7 +2,9 @@ package shell
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,6 +142,37 @@ func TestANodeThatStandsStillIsNotGivenUp(t *testing.T) {
 			net.Stop(at(2), false)
 			time.Sleep(10 * time.Second)
 		}
+		for _, n := range nodes {
+			if dead := told[membership.NodeDead](n); dead != nil {
+				t.Errorf("node %v was told of the deaths %+v", n.self, dead)
+			}
+		}
+	})
+}
+
+// A node is not given up whose refutation the gossip has lost.
+func TestARefutationThatIsLostReachesTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := memnet.New(1)
+		var once sync.Once
+		lost := sawLine("Refuting a suspect message", func() {
+			once.Do(func() {
+				net.Shape(memnet.Shape{Loss: 1})
+				time.AfterFunc(900*time.Millisecond, func() { net.Shape(memnet.Shape{}) })
+			})
+		})
+		nodes := cluster(t, net, 4, func(c *Config) {
+			c.Timing = LAN()
+			c.Timing.PushPull = time.Hour // which would heal it, if it came in time
+			c.Logger = slog.New(lost)
+		})
+		for _, n := range nodes {
+			n.sees(within(t, settled), others(4, n.self.Home)...)
+		}
+		net.Stop(at(2), true)
+		time.Sleep(2 * time.Second) // of the bubble
+		net.Stop(at(2), false)
+		time.Sleep(time.Minute)
 		for _, n := range nodes {
 			if dead := told[membership.NodeDead](n); dead != nil {
 				t.Errorf("node %v was told of the deaths %+v", n.self, dead)

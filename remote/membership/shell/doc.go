@@ -11,6 +11,10 @@
 // of the cluster, and nothing is dropped but what a later word replaces. The order of locks: memberlist's, then that of the Membership. Nobody calls
 // memberlist with a lock held.
 //
+// # Refutations
+//
+// A node that is suspected and lives says so by the gossip, which can lose that. So it exchanges all state with some nodes afterwards (confirmRefutations).
+//
 // # Who is let in
 //
 // Whoever has the key is trusted: the gossip knows no identities, and all that it says is a hint. Packets are encrypted by a key of the ring, which is changed

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -184,3 +186,23 @@ func within(t *testing.T, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// sawLine is a log that does something at each record that begins with a text.
+func sawLine(begin string, do func()) slog.Handler { return lineHandler{begin, do} }
+
+type lineHandler struct {
+	begin string
+	do    func()
+}
+
+func (lineHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h lineHandler) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, h.begin) {
+		h.do()
+	}
+	return nil
+}
+
+func (h lineHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h lineHandler) WithGroup(string) slog.Handler      { return h }

@@ -21,6 +21,7 @@ type logs struct {
 	to      *slog.Logger
 	now     func() time.Time
 	refused func()
+	hears   func(text string) // is told each line
 
 	mu    sync.Mutex
 	kinds map[string]*logKind // guarded by mu
@@ -32,8 +33,8 @@ type logKind struct {
 	left int
 }
 
-func newLogs(to *slog.Logger, refused func()) *logs {
-	return &logs{to: to.With("lib", "memberlist"), now: time.Now, refused: refused, kinds: make(map[string]*logKind)}
+func newLogs(to *slog.Logger, refused func(), hears func(text string)) *logs {
+	return &logs{to: to.With("lib", "memberlist"), now: time.Now, refused: refused, hears: hears, kinds: make(map[string]*logKind)}
 }
 
 // logger is what memberlist prints to.
@@ -49,6 +50,7 @@ var garbage = []string{
 // Write takes a line of memberlist's.
 func (l *logs) Write(line []byte) (int, error) {
 	level, text := parse(string(bytes.TrimSpace(line)))
+	l.hears(text)
 	for _, begin := range garbage {
 		if strings.HasPrefix(text, begin) {
 			l.refused()

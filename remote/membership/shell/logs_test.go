@@ -13,7 +13,7 @@ func TestLogsAreRareAndCounted(t *testing.T) {
 	var out bytes.Buffer
 	refused := 0
 	now := time.Unix(1000, 0)
-	l := newLogs(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})), func() { refused++ })
+	l := newLogs(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})), func() { refused++ }, func(string) {})
 	l.now = func() time.Time { return now }
 	to := l.logger()
 	for i := range 5 {

@@ -17,7 +17,7 @@ func (m *Membership) open() (err error) {
 	if m.meta, err = m.cfg.Core.Self.Meta(); err != nil {
 		return err
 	}
-	logger := newLogs(m.cfg.Logger, func() { m.refused.Add(1) }).logger()
+	logger := newLogs(m.cfg.Logger, func() { m.refused.Add(1) }, m.noticeRefutation).logger()
 	conf := memberlist.DefaultLANConfig()
 	conf.AdvertisePort, conf.BindPort = 0, 0
 	if err := m.connect(conf, logger); err != nil {
