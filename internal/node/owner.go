@@ -44,6 +44,7 @@ func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.E
 	for _, ev := range o.poisoned {
 		first = append(first, ev)
 	}
+	o.first = append([]owner.Event{nil}, first...)
 	return ownerCore{core, o}, first, nil
 }
 
@@ -77,7 +78,8 @@ func (o *ownerActor) restored(nodes []ids.Home) owner.Restored {
 }
 
 // keptBack is what the core that was discarded had taken and not yet gone on with: it was still
-// waiting for its clients. Of an event that brings two cores down the third is spared.
+// waiting for its clients. Of an event that brings two cores down the third is spared. A core that panicked at one of those that it was given so has not come to
+// those behind it.
 func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
 	if o.core == nil {
 		return nil
@@ -93,7 +95,11 @@ func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
 		o.poison(held[at], start.Reason)
 		held, n, o.blamed = slices.Delete(held, at, at+1), n-1, 0
 	}
-	return held[:n]
+	first := o.first
+	if len(first) > 0 && (at >= 0 || len(held) > 0 || phase(start.Reason) == "Flush") { // it has the one that it was stepping, or is done with it
+		first = first[1:]
+	}
+	return append(held[:n], slices.DeleteFunc(slices.Clone(first), func(ev owner.Event) bool { return !kept(ev) })...)
 }
 
 // poison takes note of an event on which two cores panicked. What clients hold, the store and the scheduler say again after a restart:
@@ -107,15 +113,20 @@ func (o *ownerActor) poison(ev owner.Event, err error) {
 }
 
 // redelivered tells whether the kit delivers the event on which the core panicked once more.
-func redelivered(reason error) bool {
-	p, ok := errors.AsType[*actors.PanicError](reason)
-	return ok && (p.Phase == "Step" || p.Phase == "Do")
+func redelivered(reason error) bool { return phase(reason) == "Step" || phase(reason) == "Do" }
+
+// phase is what a core was doing when it panicked; empty: it did not.
+func phase(reason error) string {
+	if p, ok := errors.AsType[*actors.PanicError](reason); ok {
+		return p.Phase
+	}
+	return ""
 }
 
 // kept tells whether a core that waits for its clients keeps such an event back.
 func kept(ev owner.Event) bool {
 	switch ev.(type) {
-	case owner.Restored, owner.Timer, inspect.Question, upkeep:
+	case nil, owner.Restored, owner.Poisoned, owner.Timer, inspect.Question, upkeep:
 		return false
 	}
 	return true
@@ -128,6 +139,9 @@ type ownerCore struct {
 }
 
 func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
+	if len(c.o.first) > 0 {
+		c.o.first = c.o.first[1:]
+	}
 	if q, ok := ev.(inspect.Question); ok {
 		c.o.hand = ev
 		q.Ask(c.Core)

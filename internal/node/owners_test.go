@@ -63,6 +63,32 @@ func TestTheNextCoreIsGivenWhatTheLastOneKeptBack(t *testing.T) {
 	}
 }
 
+// A core that panics at an event that the last one had kept back has not come to those behind it.
+func TestTheNextCoreIsGivenWhatTheLastOneHasNotComeTo(t *testing.T) {
+	start := actors.Start{Restart: 2, Reason: &actors.PanicError{Phase: "start"}}
+	gone := owner.ClientGone{Client: 8}
+	behind := []owner.Event{gone, owner.Poisoned{Client: 9}}
+	o := paused(t)
+	o.first = append([]owner.Event{nil, answer(5)}, behind...)
+	o.step(answer(5))
+	if got := o.keptBack(start); len(got) != 3 || got[2] != owner.Event(gone) {
+		t.Errorf("while it waits for a client: %+v", got)
+	}
+	o = paused(t)
+	o.step(answer(6))
+	o.first = append([]owner.Event{nil, gone}, behind...)
+	o.step(gone)
+	if got := o.keptBack(start); len(got) != 2 || got[0] != owner.Event(gone) || got[1] != owner.Event(gone) {
+		t.Errorf("when it has gone on: %+v", got)
+	}
+	for len(o.first) > 0 {
+		o.step(gone)
+	}
+	if got := o.keptBack(start); len(got) != 0 {
+		t.Errorf("when it has stepped all: %+v", got)
+	}
+}
+
 // An effect is handed on by value, several for each task: none is to be moved to the heap.
 func TestAnEffectStaysOffTheHeap(t *testing.T) {
 	log, err := oplog.Open(t.TempDir(), oplog.Options{})

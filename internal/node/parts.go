@@ -427,6 +427,7 @@ type ownerActor struct {
 	core     *owner.Core
 	met      bool             // a client has joined
 	hand     owner.Event      // stepped last
+	first    []owner.Event    // that the core was given as it was built, from the one that it steps on
 	tending  bool             // an upkeep is on its way
 	poisoned []owner.Poisoned // dropped for all cores to come
 	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none
