@@ -13,9 +13,17 @@ type core struct {
 
 // Step drops a fetch that this life knows: build has begun it, while its event was on the way.
 func (c core) Step(now int64, ev transfer.Event) []transfer.Effect {
-	c.t.inHand = 0
+	ofBuild := c.t.first > 0 // and behind it comes again what was in hand
+	if ofBuild {
+		c.t.first--
+	} else {
+		c.t.inHand = 0
+	}
 	if f, ok := ev.(transfer.Fetch); ok {
-		if c.t.inHand = f.ID; !c.t.memory.begin(f.ID, c.t.life) {
+		if !ofBuild {
+			c.t.inHand = f.ID
+		}
+		if !c.t.memory.begin(f.ID, c.t.life) {
 			return nil
 		}
 	}
@@ -41,6 +49,7 @@ func (t *Transfer) build(start actors.Start) (actors.Core[transfer.Event, transf
 			again = append(again, f.event)
 		}
 	}
+	t.first = len(again)
 	return core{transfer.NewCore(cfg), t}, again, nil
 }
 

@@ -44,6 +44,7 @@ type Transfer struct {
 	disarm func() // the timer
 	life   int    // of the core, from 0
 	inHand transfer.FetchID
+	first  int // events of build that the core has not stepped
 }
 
 // Open starts a Transfer.
