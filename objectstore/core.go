@@ -96,8 +96,11 @@ func (c *Core) handle(ev Event) {
 	case Inspect:
 		e.Do(c)
 	case recalled:
-		c.emit(Forget{e.Key})
+		at := len(c.out)
 		c.handle(e.Event)
+		if !slices.ContainsFunc(c.out[at:], func(f Effect) bool { return about(f, e.Key) }) {
+			c.emit(Forget{e.Key}) // last: a core that is lost before leaves it to the next one
+		}
 	case RecoverSpill:
 		c.emit(e)
 	case begin:

@@ -232,6 +232,17 @@ type SpillReady struct{}
 // recalled steps a note of an earlier core, which is noted anew if it must be.
 type recalled struct{ Note }
 
+// about tells whether an effect replaces or drops a note.
+func about(f Effect, k NoteKey) bool {
+	switch f := f.(type) {
+	case Remember:
+		return f.Key == k
+	case Forget:
+		return f.Key == k
+	}
+	return false
+}
+
 // heldArgs is a PinArgs that was answered before a panic: its pins are taken again, unanswered.
 type heldArgs struct {
 	PinArgs

@@ -266,9 +266,7 @@ func (w *world) do(f Effect) {
 		delete(w.records, e.Slot)
 		delete(w.payload, e.Slot)
 	case Remember:
-		if _, ok := w.notes[e.Key]; !ok {
-			w.order = append(w.order, e.Key)
-		}
+		w.order = append(slices.DeleteFunc(w.order, func(k NoteKey) bool { return k == e.Key }), e.Key)
 		w.notes[e.Key] = e.Event
 	case Forget:
 		delete(w.notes, e.Key)
