@@ -23,8 +23,8 @@
 //
 // # Faults
 //
-// A plan has faults come at random, some tens in a run: a core is thrown away in the middle of the effects of a step and built anew, a process dies,
-// a node or its machine is lost and starts again, a disk is full, rots or fails, a connection breaks. A node's kill loses nothing that was written:
+// A plan has faults come at random, some tens in a run: a core is thrown away in the middle of the effects of a step and built anew, and now and then the one
+// that follows too, as it begins; a process dies, a node or its machine is lost and starts again, a disk is full, rots or fails, a connection breaks. A node's kill loses nothing that was written:
 // log and index are mapped files, and their pages outlive a process. The loss of a machine leaves a prefix of the log, and nothing of the index, since
 // neither is synced.
 //

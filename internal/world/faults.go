@@ -29,9 +29,10 @@ type plan struct {
 	armed    *armed
 	ongoing  int            // that last for a while
 	counts   map[string]int // by kind
-	starts   int            // of processes that come to nothing
-	calls    int            // to the tables that fail
-	verdicts int            // of the control plane: a life is over
+	second   *second
+	starts   int // of processes that come to nothing
+	calls    int // to the tables that fail
+	verdicts int // of the control plane: a life is over
 }
 
 // armed is a crash that waits for its place: a step of a core of its kind, or of any core of its node.
@@ -177,9 +178,32 @@ func (pl *plan) strike(n *Node, k kind) func() {
 		pl.struck(a.name)
 		if a.do != nil {
 			a.do()
+		} else if pl.w.rng.IntN(3) == 0 {
+			pl.second = &second{k, 1 + pl.w.rng.IntN(6)}
 		}
 	}
 }
+
+// second is a crash of the core that follows one which was thrown away, at one of the events that it steps first.
+type second struct {
+	kind kind
+	left int
+}
+
+// strikeAgain is what hits a core at one of the events that it steps first; nil: nothing.
+func (pl *plan) strikeAgain(k kind) func() {
+	if pl.second == nil || pl.second.kind != k {
+		return nil
+	}
+	if pl.second.left--; pl.second.left > 0 {
+		return nil
+	}
+	pl.second = nil
+	return func() { pl.struck(rebuildCrash) }
+}
+
+// rebuildCrash is the fault that comes with others.
+const rebuildCrash = "rebuild crash"
 
 // crash throws a core of a kind away at one of its next steps.
 func crash(k kind) func(pl *plan, n *Node) bool {

@@ -82,20 +82,34 @@ func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
 	return c.Core.Step(now, ev)
 }
 
-// keptBack is what the core that was lost had taken and not yet gone on with, but for the event in hand, which comes again.
+// keptBack is what the core that was lost had taken and not yet gone on with, but for the event in hand, which comes again. Of one that was lost while it
+// stepped what the core before it had kept back, that is also what it had not come to.
 func (o *ownerShell) keptBack() []owner.Event {
 	if o.core == nil {
 		return nil
 	}
 	held, _ := o.core.Held()
-	if len(held) == 0 {
-		return nil
+	held = slices.Clone(held)
+	if len(o.first) == 0 {
+		if len(held) > 0 && keeps(o.hand) {
+			held = held[:len(held)-1]
+		}
+		return held
 	}
-	switch o.hand.(type) {
-	case owner.Restored, owner.Timer: // a core that waits for its clients does not keep these
-		return slices.Clone(held)
+	rest := o.first
+	if len(held) > 0 { // it has kept the one that it was stepping
+		rest = rest[1:]
 	}
-	return slices.Clone(held[:len(held)-1])
+	return append(held, slices.DeleteFunc(slices.Clone(rest), func(ev owner.Event) bool { return !keeps(ev) })...)
+}
+
+// keeps tells whether a core that waits for its clients keeps such an event back.
+func keeps(ev owner.Event) bool {
+	switch ev.(type) {
+	case owner.Restored, owner.Timer:
+		return false
+	}
+	return true
 }
 
 // restored has a rebuilt core ask every client there is, and the nodes where the job may be.

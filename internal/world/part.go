@@ -17,8 +17,10 @@ type part[E, F any] struct {
 	do    func(F)
 	check func() error // what the core says of itself; nil: nothing
 
+	life     uint64 // of the node
 	core     core[E, F]
-	hand     E // stepped last
+	hand     E   // that was taken out of the mailbox last
+	first    []E // that the core steps first, from the one that it steps on
 	restarts int
 	gone     bool
 }
@@ -30,19 +32,38 @@ type ofCore struct {
 }
 
 func startPart[E, F any](n *Node, k kind, name string, p *part[E, F]) *part[E, F] {
-	p.n, p.kind = n, k
+	p.n, p.kind, p.life = n, k, n.life
 	p.box = n.box(name, p.take)
 	p.begin()
 	return p
 }
 
-// begin builds a core and steps what it is to step first.
+// begin builds a core and steps what it is to step first. A fault that is due may throw this one away too: then another follows.
 func (p *part[E, F]) begin() {
-	c, first := p.build(p.restarts)
-	p.core = c
-	for _, ev := range first {
-		p.step(ev, false)
+	for {
+		c, first := p.build(p.restarts)
+		p.core = c
+		if !p.stepFirst(first) {
+			return
+		}
+		p.restarts++
 	}
+}
+
+// stepFirst tells whether the core was thrown away meanwhile.
+func (p *part[E, F]) stepFirst(first []E) bool {
+	for i, ev := range first {
+		var strikes func()
+		if p.restarts > 0 {
+			strikes = p.n.w.plan.strikeAgain(p.kind)
+		}
+		p.first = first[i:]
+		if struck := p.run(ev, strikes); struck || p.ended() {
+			return struck
+		}
+	}
+	p.first = nil
+	return false
 }
 
 func (p *part[E, F]) take(ev any) {
@@ -52,45 +73,52 @@ func (p *part[E, F]) take(ev any) {
 		}
 		ev = o.ev
 	}
-	p.step(ev.(E), true)
+	p.step(ev.(E))
 }
 
-// step has the core step, and carries out the effects one by one. A fault that is due may come between any two of them.
-func (p *part[E, F]) step(ev E, fragile bool) {
-	w, life := p.n.w, p.n.life
+// step has the core step, and carries out the effects one by one. A fault that is due may come between any two of them: then another core follows, which has
+// the event once more.
+func (p *part[E, F]) step(ev E) {
 	p.hand = ev
+	if !p.run(ev, p.n.w.plan.strike(p.n, p.kind)) {
+		return
+	}
+	p.restarts++
+	p.begin()
+	if p.n.w.plan.second = nil; !p.ended() {
+		p.run(ev, nil)
+	}
+}
+
+// ended tells whether the node has ended meanwhile, or what this was of it.
+func (p *part[E, F]) ended() bool { return p.n.life != p.life || p.gone }
+
+// run has the core step, and carries out the effects until a fault strikes, if one is due. It tells whether the core was thrown away.
+func (p *part[E, F]) run(ev E, strikes func()) bool {
+	w := p.n.w
 	effects := p.core.Step(w.now, ev)
 	if p.check != nil && w.steps%checkEvery == 0 {
 		if err := p.check(); err != nil {
 			w.fail("%s of node %v, after %T: %v", p.kind, p.n.home, ev, err)
 		}
 	}
-	var strikes func()
 	cut := -1
-	if fragile {
-		if strikes = w.plan.strike(p.n, p.kind); strikes != nil {
-			cut = w.rng.IntN(len(effects) + 1)
-		}
+	if strikes != nil {
+		cut = w.rng.IntN(len(effects) + 1)
 	}
 	for i, f := range effects {
 		if i == cut {
 			break
 		}
-		if p.do(f); p.n.life != life || p.gone {
-			return // the node is gone, or what this was of it
+		if p.do(f); p.ended() {
+			return false
 		}
 	}
 	if strikes == nil {
-		return
+		return false
 	}
-	if strikes(); p.n.life != life {
-		return
-	}
-	p.restarts++
-	p.begin()
-	if p.n.life == life && !p.gone {
-		p.step(ev, false)
-	}
+	strikes()
+	return !p.ended()
 }
 
 // checkEvery is how many events lie between two recounts of the cores.

@@ -112,6 +112,9 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 			t.Errorf("no run has seen a fault of kind %q", f.name)
 		}
 	}
+	if n >= 1000 && byKind[rebuildCrash] == 0 {
+		t.Error("no core was thrown away while it was rebuilt")
+	}
 }
 
 // Seeds that have found a fault once.
@@ -119,6 +122,9 @@ func TestPromisesHoldWhereTheyDidNot(t *testing.T) {
 	for _, seed := range []uint64{
 		17_958_940_801_000_104, // a store gave away memory that was being sent to a node that was gone
 		1729,                   // a store gave away arguments that a task still read whose job was over
+		608,                    // an owner that was lost as it recovered had not come to what the one before had kept back
+		8372,                   // a transfer that was lost as it began had dropped a fetch
+		8746,                   // a store that was lost as it began had forgotten that a job was over
 	} {
 		if _, err := Run(Config{Seed: seed}); err != nil {
 			t.Error(err)
