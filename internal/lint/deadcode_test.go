@@ -61,17 +61,7 @@ var onlyForTests = []struct{ what, why string }{
 	{"wire.Decode", "the plain form of a Decoder"},
 	{"objectstore/spill/format.Decode*", "the other half of the file's format: what is written is read, and fuzzed"},
 	{"objectstore/spill/storage.Index", "the same over a storage"},
-
-	{"raylet/cluster/hybrid.go", notDriven},
-	{"raylet/cluster/locality.go", notDriven},
-	{"raylet/cluster/place.go", notDriven},
-	{"raylet/cluster/spillback.go", notDriven},
-	{"raylet/cluster/spread.go", notDriven},
-	{"raylet/cluster.Lacks", notDriven},
-	{"raylet/cluster.candidates", notDriven},
 }
-
-const notDriven = "a policy of placement that the core does not drive: it places by shares (want.go); one of both is to go"
 
 // TestWhatOnlyTestsCall finds functions that no program reaches: none of this module's, and none that calls what is exported. Tests keep such code
 // alive and green, and it does nothing.

@@ -24,15 +24,22 @@ func BenchmarkPlace(b *testing.B) {
 		{"infeasible", func(int) int64 { return 10 }, cpus(11)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			v := &View{Self: 1}
+			var nodes []Node
 			for i := range 10_000 {
-				v.Nodes = append(v.Nodes, node(ids.Home(i), c.free(i), label(fmt.Sprintf("zone=%c", 'a'+i%3))))
+				nodes = append(nodes, node(ids.Home(i), c.free(i), label(fmt.Sprintf("zone=%c", 'a'+i%3))))
 			}
-			v.Nodes[1].Free[0].Amount = 0 // it does not stay
-			cfg, rnd := DefaultConfig(), seeded(1)
+			nodes[1].Free[0].Amount = 0 // it does not stay
+			v, cfg, rnd := &View{Self: 1, Nodes: nodes}, DefaultConfig(), seeded(1)
+			free := make(set, 0, len(nodes))
 			b.ReportAllocs()
 			for b.Loop() {
-				Place(v, c.d, cfg, rnd)
+				free = free[:0]
+				for i := range v.Nodes {
+					if n := &v.Nodes[i]; n.able(&c.d.Shape) && n.free(&c.d.Shape) {
+						free = append(free, int32(i))
+					}
+				}
+				place(v, &c.d, 1, free, cfg, rnd, func(at int32) { v.Nodes[at].take(c.d.Need, -1) })
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -66,13 +67,6 @@ func best() Config {
 	return cfg
 }
 
-func (d Decision) String() string {
-	if d.Verdict == Here || d.Verdict == There {
-		return fmt.Sprintf("%v %v", d.Verdict, d.Node)
-	}
-	return d.Verdict.String()
-}
-
 type placing struct {
 	name  string
 	nodes []Node
@@ -86,21 +80,123 @@ func (c placing) run(t *testing.T) {
 		if err := c.d.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		v := &View{Self: 1, Nodes: c.nodes, Last: 1}
-		if got := Place(v, c.d, best(), nil).String(); got != c.want {
+		if got := deciding(t, 1, best(), c.nodes).decide(c.d).String(); got != c.want {
 			t.Errorf("%v is placed %s, want %s", c.d.Shape, got, c.want)
 		}
 	})
 }
 
+// decider is a core that knows nodes by their reports, and whose owner asks for one lease at a time.
+type decider struct {
+	t     interface{ Fatal(...any) }
+	c     *Core
+	now   int64
+	class sched.Class
+}
+
+// deciding makes a core of a node. What another node has not said the core does not wait for.
+func deciding(t interface{ Fatal(...any) }, self ids.Home, cfg Config, nodes []Node) *decider {
+	c, err := New(CoreConfig{Config: cfg, Self: self, Random: seeded(7)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &decider{t: t, c: c, now: 1}
+	for _, n := range nodes {
+		if n.ID != self {
+			d.step(NodeUp{n.ID})
+		}
+	}
+	for _, n := range nodes {
+		d.step(NodeReport{n})
+	}
+	return d
+}
+
+func (d *decider) step(ev Event) []Effect {
+	d.now++
+	out := slices.Clone(d.c.Step(d.now, ev))
+	if err := d.c.validate(); err != nil {
+		d.t.Fatal(err)
+	}
+	return out
+}
+
+func (d *decider) key(class sched.Class) sched.ClassKey {
+	return sched.ClassKey{Job: ids.JobID(d.c.cfg.Self.ID(1)), Class: class}
+}
+
+// decision is where a lease was placed: on a node, or on none that is free, or it was refused.
+type decision struct {
+	node   ids.Home
+	self   bool
+	waits  bool
+	refuse *errs.Error
+}
+
+func (x decision) String() string {
+	switch {
+	case x.refuse != nil:
+		return "infeasible"
+	case x.waits:
+		return "wait"
+	case x.self:
+		return fmt.Sprintf("here %v", x.node)
+	}
+	return fmt.Sprintf("there %v", x.node)
+}
+
+// decide has the owner want one lease more, of a new class.
+func (d *decider) decide(x Demand) decision {
+	got, _ := d.ask(x)
+	return got
+}
+
+// again is decide, and the owner wants it no more then.
+func (d *decider) again(x Demand) decision {
+	got, key := d.ask(x)
+	d.step(FromOwner{key.Job, sched.Want{Key: key}})
+	return got
+}
+
+func (d *decider) ask(x Demand) (decision, sched.ClassKey) {
+	d.class++
+	key := d.key(d.class)
+	if x.Args != nil {
+		d.step(Locality{Key: key, Args: x.Args})
+	}
+	j := d.c.job(key.Job)
+	cl := d.c.newClass(j, key, &wire.TaskOptions{Func: "f"}, wire.TaskNormal)
+	cl.shape = x.Shape
+	out := d.step(FromOwner{j.id, sched.Want{Key: key, Backlog: 1}})
+	if x.Strategy.Kind == Affinity && !x.Strategy.Soft {
+		d.now += int64(2 * firstReport) // a node that is not known is waited for
+		out = append(out, d.step(Timer{})...)
+	}
+	for _, e := range out {
+		if o, ok := e.(ToOwner); ok {
+			if no, ok := o.Msg.(sched.Infeasible); ok {
+				return decision{refuse: no.Err}, key
+			}
+		}
+	}
+	for _, s := range cl.shares {
+		if s.placed == 1 && told(out)[s.node] == 1 {
+			return decision{node: s.node, self: s.node == d.c.cfg.Self}, key
+		}
+	}
+	if cl.rest() != 1 {
+		d.t.Fatal("it is neither placed nor waits")
+	}
+	return decision{waits: true}, key
+}
+
 func seeded(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, 1)) }
 
 // drawn is how often each node is chosen.
-func drawn(v *View, d Demand, cfg Config, times int) map[ids.Home]int {
+func drawn(d *decider, x Demand, times int) map[ids.Home]int {
 	out := make(map[ids.Home]int)
-	rnd := seeded(7)
 	for range times {
-		out[Place(v, d, cfg, rnd).Node]++
+		out[d.again(x).node]++
 	}
 	return out
 }

@@ -21,14 +21,11 @@ type Config struct {
 	// HeavyArgs is from how many bytes of a task's arguments on the node that is free a task goes there though it is utilised above the threshold: to move them
 	// costs more than a busier node. Default 1 MiB. In Ray the threshold holds whatever the arguments weigh.
 	HeavyArgs uint64
-	// MaxSpillbacks is how often a demand may be sent on by nodes that cannot take it. Default 1, as in Ray, where what was spilled is granted or
-	// rejected.
-	MaxSpillbacks int
 }
 
 // DefaultConfig gives the defaults.
 func DefaultConfig() Config {
-	return Config{SpreadThreshold: 0.5, TopK: 1, TopKFraction: 0.2, AvoidGPU: true, HotStore: 0.8, HeavyArgs: 1 << 20, MaxSpillbacks: 1}
+	return Config{SpreadThreshold: 0.5, TopK: 1, TopKFraction: 0.2, AvoidGPU: true, HotStore: 0.8, HeavyArgs: 1 << 20}
 }
 
 // Validate reports everything that is wrong with the configuration.
@@ -43,6 +40,5 @@ func (c Config) Validate() error {
 	bad(c.TopK >= 1, "top k %d, want at least 1", c.TopK)
 	bad(c.TopKFraction >= 0 && c.TopKFraction <= 1, "top k fraction %v, want 0 to 1", c.TopKFraction)
 	bad(c.HotStore > 0 && c.HotStore <= 1, "hot store %v, want above 0 and at most 1", c.HotStore)
-	bad(c.MaxSpillbacks >= 0, "%d spillbacks, want 0 or more", c.MaxSpillbacks)
 	return errors.Join(es...)
 }

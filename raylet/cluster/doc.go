@@ -13,8 +13,8 @@
 // # Words
 //
 // A Node is what another node's last report said: resources, labels, whether it drains, what waits there. A View is all of them and who looks. A
-// Shape is what all tasks of one class ask of a node; a Demand is a shape with the bytes of a task's arguments by node. A Decision is one of four: Here,
-// There (another node), Wait (some node could run it, none can now) and Infeasible (no node can, with the reason).
+// Shape is what all tasks of one class ask of a node; a Demand is a shape with the bytes of the arguments by node. It is placed on a node, waits (some node could
+// run it, none can now), or is infeasible (no node can, with the reason).
 //
 // A node is able to run a shape if it takes new work, its labels are as selected and it has the resources in all. It is free for the shape if it is
 // able, has them free now, and nothing of that shape waits there.
@@ -25,20 +25,21 @@
 //	spread.go      one node after the other
 //	affinity.go    one node, or that one first
 //	labels.go      only nodes with these labels, or those first
-//	locality.go    where most of the arguments' bytes are
+//	locality.go    where the arguments' bytes are, each node by its share
 //	hot.go         not where memory is short, while another node is free
-//	spillback.go   a node that cannot take what it was sent names another, a bounded number of times
-//	infeasible.go  what no node can ever run, by shape
+//	spillback.go   what was placed on a node that turns out to be busy goes to another
+//	infeasible.go  why no node can run a shape
 //
-// They are Ray's, with its defaults (config.go); where one differs its file says so. Place joins them. Of equal nodes the one with the lowest id is
-// chosen. With TopK 1 and TopKFraction 0 the same view and demand give the same decision; else one of the best is drawn, from the source that is given.
+// They are Ray's, with its defaults (config.go); where one differs its file says so. place.go joins them, and the core places every lease by that. Of equal nodes
+// the one with the lowest id is chosen. With TopK 1 and TopKFraction 0 the same view and demand give the same nodes; else they are drawn from the best, from the
+// source that is given.
 //
 // # Core
 //
 // Wants are split (want.go). Each lease that is wanted is placed on a node that is free by its last report; what the core has asked of a node since, and has
 // been granted, is off what that report has (node.go). For the rest no node is free: it waits at this node if that is able, else at all that are, by their
 // size. A report, a lease that ends or a node that comes may make room, and then what waits is placed there. What was placed on a node that turns out to
-// be busy is taken back after Patience, once its report says so.
+// be busy is taken back after Patience, once its report says so (spillback.go).
 //
 // A scheduler is told a number when it changes from or to nothing, doubles or halves (ask.go). One that has granted all it was asked for goes on by itself while
 // tasks wait that no node has room for, as it does for an owner. With the owner's Want of zero, whatever is asked of any node is taken back, and a lease of
@@ -84,7 +85,7 @@
 //
 // # Errors
 //
-// Shape.Validate gives CodeInvalid. Decision.Why is CodeUnschedulable: it names the shape, and what each of the nodes has not; so does the Infeasible of a core,
+// Shape.Validate gives CodeInvalid. The Infeasible of a core is CodeUnschedulable: it names the shape, and what each of the nodes has not,
 // unless all that the reports have as able refuse: then it is what one of them said. A lease whose node is gone ends with CodeWorkerCrashed. Events that name
 // an unknown lease, class or job are stale, not wrong, and are ignored.
 package cluster

@@ -8,19 +8,31 @@ import (
 	"mobula/raylet/sched"
 )
 
-// hybrid is Ray's policy of that name. Up to a threshold of utilisation all nodes are as good as idle: work stays on the node that is preferred, which
-// keeps others idle and its caches warm. Above it the least utilised is best. Where the preferred node is not among the best one is drawn from the top
+// hybrid is Ray's policy of that name. Up to a threshold of utilisation all nodes are as good as idle: work stays on the node that decides, which
+// keeps others idle and its caches warm. Above it the least utilised is best. Where the node that decides is not among the best it draws from the top
 // k of them, so that nodes which decide at the same time, by views of the same age, do not all choose the same.
-func hybrid(v *View, free set, s *Shape, prefer ids.Home, cfg Config, rnd *rand.Rand) ids.Home {
-	all, stays := rank(v, avoidGPU(v, free, s, cfg), prefer, cfg)
+//
+// It gives the nodes that take one of n leases each before it is to be asked again: the own one as often as it is among the best, or k of the others, in a random order.
+func hybrid(v *View, free set, d *Demand, n int, cfg Config, rnd *rand.Rand) (out []int32) {
+	all, stays := rank(v, avoidGPU(v, free, &d.Shape, cfg), v.Self, cfg)
 	if stays {
-		return prefer
+		i, _ := v.find(v.Self)
+		least := score(&v.Nodes[i], cfg)
+		for range v.Nodes[i].fits(&d.Shape, n, func(node *Node) bool { return score(node, cfg) <= least }) {
+			out = append(out, int32(i))
+		}
+		return out
 	}
-	n := 0
-	if k := min(topK(v, cfg), len(all)); k > 1 {
-		n = rnd.IntN(k)
+	k := min(topK(v, cfg), len(all))
+	nth(all, k-1)
+	if k > 1 {
+		rnd.Shuffle(k, func(i, j int) { all[i], all[j] = all[j], all[i] })
 	}
-	return v.Nodes[nth(all, n).at].ID
+	out = make([]int32, k)
+	for i, r := range all[:k] {
+		out[i] = r.at
+	}
+	return out
 }
 
 // avoidGPU leaves nodes with a GPU out for a shape that asks for none, while another is free.

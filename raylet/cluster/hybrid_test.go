@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -56,12 +57,12 @@ func TestOneOfTheBestIsDrawn(t *testing.T) {
 		}, []ids.Home{5, 10, 15, 20}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			v := &View{Self: 1}
+			var nodes []Node
 			for i := range c.nodes {
-				v.Nodes = append(v.Nodes, node(ids.Home(i+1), c.free(i)))
+				nodes = append(nodes, node(ids.Home(i+1), c.free(i)))
 			}
-			v.Nodes[0].Free[0].Amount = 0 // it does not stay
-			got := drawn(v, cpus(1), DefaultConfig(), 400)
+			nodes[0].Free[0].Amount = 0 // it does not stay
+			got := drawn(deciding(t, 1, DefaultConfig(), nodes), cpus(1), 400)
 			if !slices.Equal(keys(got), c.want) {
 				t.Fatalf("drawn %v, want each of %v", got, c.want)
 			}
@@ -71,5 +72,22 @@ func TestOneOfTheBestIsDrawn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Tasks that are wanted together fill this node up to a half, then the others one after the other, and then all of them evenly.
+func TestTasksFillNodesToAHalfFirst(t *testing.T) {
+	for n, want := range map[int]map[ids.Home]int{
+		5:  {1: 5},
+		12: {1: 5, 2: 5, 3: 2},
+		15: {1: 5, 2: 5, 3: 5},
+		21: {1: 7, 2: 7, 3: 7},
+		40: {1: 20, 2: 10, 3: 10}, // what no node has room for waits here
+	} {
+		d := deciding(t, 1, best(), []Node{node(1, 10), node(2, 10), node(3, 10)})
+		got := told(d.step(FromOwner{d.key(1).Job, sched.Want{Key: d.key(1), Opts: &wire.TaskOptions{Func: "f"}, Backlog: n}}))
+		if !maps.Equal(got, want) {
+			t.Errorf("of %d tasks the nodes are told %v, want %v", n, got, want)
+		}
 	}
 }

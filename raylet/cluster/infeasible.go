@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,33 +44,4 @@ func infeasible(v *View, s *Shape) *errs.Error {
 	}
 	return errs.New(errs.CodeUnschedulable, "%s: no node can run it: of %d nodes %s; ask less or start a node that has it",
 		s, len(v.Nodes), strings.Join(why, "; "))
-}
-
-// Lack is demands of one shape that wait on nodes though no node can ever run them.
-type Lack struct {
-	Shape Shape
-	N     int
-	Why   *errs.Error
-}
-
-// Lacks gives what the nodes say waits there and no node can run, by shape: what a cluster would have to grow by.
-func Lacks(v *View) []Lack {
-	var out []Lack
-	for i := range v.Nodes {
-		for _, b := range v.Nodes[i].Backlog {
-			if at := slices.IndexFunc(out, func(l Lack) bool { return l.Shape.Equal(b.Shape) }); at >= 0 {
-				out[at].N += b.N
-			} else if b.N > 0 {
-				out = append(out, Lack{Shape: b.Shape, N: b.N})
-			}
-		}
-	}
-	out = slices.DeleteFunc(out, func(l Lack) bool {
-		return slices.ContainsFunc(v.Nodes, func(n Node) bool { return n.able(&l.Shape) })
-	})
-	for i := range out {
-		out[i].Why = infeasible(v, &out[i].Shape)
-	}
-	slices.SortFunc(out, func(a, b Lack) int { return cmp.Compare(a.Shape.String(), b.Shape.String()) })
-	return out
 }

@@ -21,28 +21,12 @@ func TestInfeasible(t *testing.T) {
 		{cpus(1).with(func(d *Demand) { d.Strategy = Strategy{Kind: Affinity, Node: 2} }),
 			"CPU 1, on node 2: no node can run it: of 4 nodes 3 not asked for; 1 draining or dead"},
 	} {
-		x := Place(&View{Self: 1, Nodes: nodes}, c.d, best(), nil)
-		if x.Verdict != Infeasible || !errors.Is(x.Why, errs.ErrUnschedulable) {
+		x := deciding(t, 1, best(), nodes).decide(c.d)
+		if x.refuse == nil || !errors.Is(x.refuse, errs.ErrUnschedulable) {
 			t.Fatalf("%v is placed %v", c.d.Shape, x)
 		}
-		if want := errs.ErrUnschedulable.Error() + ": " + c.want + "; ask less or start a node that has it"; x.Why.Error() != want {
-			t.Errorf("it says\n%s\nwant\n%s", x.Why, want)
+		if want := errs.ErrUnschedulable.Error() + ": " + c.want + "; ask less or start a node that has it"; x.refuse.Error() != want {
+			t.Errorf("it says\n%s\nwant\n%s", x.refuse, want)
 		}
-	}
-}
-
-// What waits on nodes and can never run is counted by shape.
-func TestLacks(t *testing.T) {
-	two, four := gpus(2).Shape, gpus(4).Shape
-	v := &View{Nodes: []Node{node(1, 0, waits(two), waits(cpus(1).Shape)), node(2, 0, waits(four), waits(two)), node(3, 10, gpu, draining)}}
-	got := Lacks(v)
-	if len(got) != 2 || !got[0].Shape.Equal(two) || got[0].N != 6 || !got[1].Shape.Equal(four) || got[1].N != 3 || got[0].Why == nil {
-		t.Fatalf("%+v", got)
-	}
-	big := node(4, 10)
-	big.Total = append(big.Total, two.Need[1])
-	v.Report(big)
-	if got = Lacks(v); len(got) != 1 || !got[0].Shape.Equal(four) {
-		t.Errorf("a node with two GPUs has come: %+v", got)
 	}
 }

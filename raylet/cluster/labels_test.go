@@ -20,7 +20,7 @@ func TestLabels(t *testing.T) {
 		{"not in", nodes, hard(append(zone(wire.LabelNotIn, "a"), zone(wire.LabelExists)...)), "there 3"},
 		{"not in, of a node without the label", nodes, hard(zone(wire.LabelNotIn, "a")), "here 1"},
 		{"exists", nodes, hard(zone(wire.LabelExists)), "there 2"},
-		{"absent", nodes[1:], hard(zone(wire.LabelAbsent)), "infeasible"},
+		{"absent", append([]Node{node(1, 10, label("zone=d"))}, nodes[1:]...), hard(zone(wire.LabelAbsent)), "infeasible"},
 		{"rather in", nodes, soft(zone(wire.LabelIn, "b")), "there 3"},
 		{"rather in, and the one node is busy", nodes, soft(zone(wire.LabelIn, "c")), "here 1"},
 		{"rather in, and there is none", nodes, soft(zone(wire.LabelIn, "d")), "here 1"},

@@ -1,30 +1,48 @@
 package cluster
 
-import "mobula/internal/ids"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
-// locality gives the free node that has most of the arguments' bytes: there the least has to be moved. The node that decides is preferred where none has
-// more than it. Elsewhere too it is a preference only, which counts until the node is utilised above the threshold (hybrid), unless the bytes are many (HeavyArgs).
-func locality(v *View, free set, d *Demand) ids.Home {
-	best, most := v.Self, uint64(0)
-	for _, h := range d.Args {
-		if h.Node == v.Self {
-			most = h.Bytes
+// locality gives the nodes that take leases because they have bytes of the arguments, each as often as is its share of n: there the least has to be moved. A node
+// takes as many as it is free for. Unless the bytes are many (HeavyArgs), it takes no more once another node is better by its utilisation (hybrid).
+func locality(v *View, free set, d *Demand, n int, cfg Config) (out []int32) {
+	args := slices.Clone(d.Args)
+	v.byBytes(args)
+	total, least := 0.0, math.Inf(1)
+	for _, h := range args {
+		total += float64(h.Bytes)
+	}
+	for _, at := range free {
+		least = min(least, score(&v.Nodes[at], cfg))
+	}
+	heavy := total >= float64(cfg.HeavyArgs)*float64(n)
+	for _, h := range args {
+		i, known := v.find(h.Node)
+		if !known || h.Bytes == 0 || !free.has(v, h.Node) {
+			continue
+		}
+		share := min(n-len(out), int(math.Ceil(float64(h.Bytes)/total*float64(n))))
+		for range v.Nodes[i].fits(&d.Shape, share, func(node *Node) bool { return heavy || score(node, cfg) <= least }) {
+			out = append(out, int32(i))
 		}
 	}
-	for _, h := range d.Args {
-		if (h.Bytes > most || h.Bytes == most && best != v.Self && h.Node < best) && free.has(v, h.Node) {
-			best, most = h.Node, h.Bytes
-		}
-	}
-	return best
+	return out
 }
 
-// bytesAt gives how many bytes of the arguments a node has.
-func (d *Demand) bytesAt(id ids.Home) uint64 {
-	for _, h := range d.Args {
-		if h.Node == id {
-			return h.Bytes
-		}
+// byBytes orders nodes by how many bytes they have; of equals the one that decides comes first.
+func (v *View) byBytes(args []Held) {
+	away := func(h Held) int { return bit(h.Node != v.Self) }
+	slices.SortFunc(args, func(a, b Held) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(away(a), away(b)), cmp.Compare(a.Node, b.Node))
+	})
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
 	}
 	return 0
 }

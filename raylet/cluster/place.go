@@ -2,74 +2,42 @@ package cluster
 
 import (
 	"math/rand/v2"
-
-	"mobula/internal/errs"
-	"mobula/internal/ids"
+	"slices"
 )
 
-// Verdict is what a Decision comes to.
-type Verdict uint8
-
-// The verdicts.
-const (
-	Here       Verdict = iota // the node that decides takes it
-	There                     // another one does
-	Wait                      // it stays where it is until a node has reported: one that could run it is not free
-	Infeasible                // no node can run it as they are
-)
-
-// String names the verdict.
-func (v Verdict) String() string {
-	switch v {
-	case Here:
-		return "here"
-	case There:
-		return "there"
-	case Wait:
-		return "wait"
-	case Infeasible:
-		return "infeasible"
+// place places up to n leases for a demand on nodes that are free, and takes each off the view. took is told the node of each lease, by its place in the view;
+// left is how many found no node free. The set is used up.
+//
+// The policies narrow the nodes: to the one that the strategy names, to those with the labels that are preferred, to those that are not hot. Of these first the ones
+// take leases that have bytes of the arguments, and then those that the strategy gives: the nodes are looked at once a round, in which each of the best takes one.
+func place(v *View, d *Demand, n int, free set, cfg Config, rnd *rand.Rand, took func(at int32)) (left int) {
+	take := func(of []int32) {
+		for _, at := range of[:min(n, len(of))] {
+			v.Nodes[at].take(d.Need, 1)
+			n--
+			took(at)
+		}
 	}
-	return "invalid"
-}
-
-// Decision is where a demand goes.
-type Decision struct {
-	Verdict Verdict
-	Node    ids.Home    // of Here and There
-	Why     *errs.Error // of Infeasible
-}
-
-// Place decides where a demand goes. rnd is drawn from where there are several best nodes to choose from; it may be nil where Config says that there are not.
-func Place(v *View, d Demand, cfg Config, rnd *rand.Rand) Decision {
-	return place(v, &d, nil, cfg, rnd)
-}
-
-// place is Place with nodes to leave out, which are not free for this demand.
-func place(v *View, d *Demand, excluded []ids.Home, cfg Config, rnd *rand.Rand) Decision {
-	able, free := candidates(v, &d.Shape, excluded)
-	if able == 0 {
-		return Decision{Verdict: Infeasible, Why: infeasible(v, &d.Shape)}
+	spreads := d.Strategy.Kind == Spread
+	free = named(v, free, &d.Shape)
+	for round := 0; n > 0; round++ {
+		if round > 0 {
+			free = slices.DeleteFunc(free, func(at int32) bool { return !v.Nodes[at].free(&d.Shape) })
+		}
+		if len(free) == 0 {
+			break
+		}
+		best := cool(v, preferred(v, slices.Clone(free), &d.Shape), cfg)
+		switch {
+		case spreads:
+			of := spread(v, best)
+			v.Last = v.Nodes[of[min(n, len(of))-1]].ID
+			take(of)
+		case round == 0 && len(d.Args) > 0:
+			take(locality(v, best, d, n, cfg))
+		default:
+			take(hybrid(v, best, d, n, cfg, rnd))
+		}
 	}
-	if free = named(v, free, &d.Shape); len(free) == 0 {
-		return Decision{Verdict: Wait}
-	}
-	free = preferred(v, free, &d.Shape)
-	free = cool(v, free, cfg)
-	if d.Strategy.Kind == Spread {
-		return v.at(spread(v, free))
-	}
-	near := locality(v, free, d)
-	if free.has(v, near) && d.bytesAt(near) >= cfg.HeavyArgs {
-		return v.at(near)
-	}
-	return v.at(hybrid(v, free, &d.Shape, near, cfg, rnd))
-}
-
-// at is the decision for a node.
-func (v *View) at(id ids.Home) Decision {
-	if id == v.Self {
-		return Decision{Verdict: Here, Node: id}
-	}
-	return Decision{Verdict: There, Node: id}
+	return n
 }

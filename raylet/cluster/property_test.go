@@ -55,9 +55,13 @@ func drawShape(t *rapid.T) Shape {
 }
 
 func drawView(t *rapid.T, s Shape) *View {
-	v := &View{Self: ids.Home(rapid.IntRange(0, 12).Draw(t, "self")), Last: ids.Home(rapid.IntRange(0, 12).Draw(t, "last"))}
-	for range rapid.IntRange(1, 12).Draw(t, "nodes") {
-		n := Node{ID: ids.Home(rapid.IntRange(0, 12).Draw(t, "id")), Version: 1, Total: drawResources(t, "total", 8), Store: Store{Limit: 100}}
+	v := &View{Self: ids.Home(rapid.IntRange(0, 12).Draw(t, "self"))}
+	of := []ids.Home{v.Self, (v.Self + 1) % 13} // it knows itself, and is not alone
+	for range rapid.IntRange(0, 10).Draw(t, "nodes") {
+		of = append(of, ids.Home(rapid.IntRange(0, 12).Draw(t, "id")))
+	}
+	for _, id := range of {
+		n := Node{ID: id, Version: 1, Total: drawResources(t, "total", 8), Store: Store{Limit: 100}}
 		n.State = State(rapid.IntRange(0, int(Dead)).Draw(t, "state"))
 		for _, r := range n.Total { // more may be taken than there is, as actors do that wait for no CPU
 			n.Free = append(n.Free, wire.Resource{Name: r.Name, Amount: rapid.Int64Range(-2, r.Amount).Draw(t, "free")})
@@ -102,44 +106,43 @@ func TestPlacesHoldWhatIsAsked(t *testing.T) {
 				}
 			}
 		}
-		cfg := DefaultConfig()
-		if err := cfg.Validate(); err != nil {
-			t.Fatal(err)
-		}
-		x := Place(v, d, cfg, seeded(rapid.Uint64().Draw(t, "seed")))
-		switch x.Verdict {
-		case Here, There:
-			if !slices.Contains(free, x.Node) || (x.Verdict == Here) != (x.Node == v.Self) {
-				t.Fatalf("%v is placed %v, of %v that are free", s, x, free)
+		x := deciding(t, v.Self, DefaultConfig(), v.Nodes).decide(d)
+		switch {
+		case x.refuse != nil:
+			if len(able) > 0 {
+				t.Fatalf("%v is infeasible: %v could run it", s, able)
 			}
-			if s.Strategy.Kind == Affinity && slices.Contains(able, s.Strategy.Node) && x.Node != s.Strategy.Node {
-				t.Fatalf("%v is placed %v", s, x)
-			}
-		case Wait:
+		case x.waits:
 			target := s.Strategy.Kind == Affinity && slices.Contains(able, s.Strategy.Node) && !slices.Contains(free, s.Strategy.Node)
 			if len(able) == 0 || len(free) > 0 && !target {
 				t.Fatalf("%v waits: %v could run it, %v can now", s, able, free)
 			}
-		case Infeasible:
-			if len(able) > 0 || x.Why == nil {
-				t.Fatalf("%v is infeasible: %v could run it", s, able)
+		default:
+			if !slices.Contains(free, x.node) {
+				t.Fatalf("%v is placed %v, of %v that are free", s, x, free)
 			}
-		}
-		once, again := Place(v, d, best(), nil), Place(v, d, best(), nil)
-		if once.String() != again.String() {
-			t.Fatalf("%v once, and then %v", once, again)
-		}
-		if s.Strategy.Kind == Hybrid && len(d.Args) == 0 && once.Verdict == There {
-			j, _ := v.find(once.Node)
-			for _, n := range v.Nodes[:j] {
-				if slices.Contains(free, n.ID) && alike(n, v.Nodes[j]) {
-					t.Fatalf("node %v is chosen, and %v before it is alike", once.Node, n.ID)
+			if s.Strategy.Kind == Affinity && slices.Contains(able, s.Strategy.Node) && x.node != s.Strategy.Node {
+				t.Fatalf("%v is placed %v", s, x)
+			}
+			if j, _ := v.find(x.node); s.Strategy.Kind != Affinity && hot(&v.Nodes[j], DefaultConfig()) {
+				for _, n := range v.Nodes {
+					if slices.Contains(free, n.ID) && !hot(&n, DefaultConfig()) && len(s.Prefer) == 0 {
+						t.Fatalf("%v is placed %v, which is hot, and %v is not", s, x, n.ID)
+					}
 				}
 			}
 		}
-		r := Request{Demand: d, Tried: []ids.Home{v.Nodes[0].ID}}
-		if x := Spillback(v, r, cfg, seeded(1)); x.Verdict == There || x.Verdict == Here && !slices.Contains(free, v.Self) {
-			t.Fatalf("what was sent on once is answered %v by %v", x, v.Self)
+		once, again := deciding(t, v.Self, best(), v.Nodes).decide(d), deciding(t, v.Self, best(), v.Nodes).decide(d)
+		if once.String() != again.String() {
+			t.Fatalf("%v once, and then %v", once, again)
+		}
+		if s.Strategy.Kind == Hybrid && len(d.Args) == 0 && once.refuse == nil && !once.waits && !once.self {
+			j, _ := v.find(once.node)
+			for _, n := range v.Nodes[:j] {
+				if slices.Contains(free, n.ID) && alike(n, v.Nodes[j]) {
+					t.Fatalf("node %v is chosen, and %v before it is alike", once.node, n.ID)
+				}
+			}
 		}
 	})
 }

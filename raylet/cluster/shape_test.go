@@ -65,7 +65,7 @@ func TestConfigIsValidated(t *testing.T) {
 	if err := DefaultConfig().Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Config{SpreadThreshold: 2, TopKFraction: -1, HotStore: 3, MaxSpillbacks: -1}).Validate(); err == nil {
+	if err := (Config{SpreadThreshold: 2, TopKFraction: -1, HotStore: 3}).Validate(); err == nil {
 		t.Error("nothing is wrong")
 	}
 }

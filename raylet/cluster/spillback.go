@@ -1,27 +1,56 @@
 package cluster
 
-import (
-	"math/rand/v2"
-	"slices"
+// What was placed on a node that had room by its report may find it busy: another owner was faster. In Ray that node rejects the demand and names another one. Here
+// it keeps its turn there, and is placed anew as soon as the node says that it waits, and another one has room.
 
-	"mobula/internal/ids"
-)
+// spillback gives how many of the leases that were placed on a node, and which it has not granted, go to other nodes that have room for so many: as many as wait
+// there, as the node says. A lease that waits for its worker's start does not wait in that sense.
+func spillback(n *Node, s *Shape, placed, room int) int { return min(placed, n.waits(s), room) }
 
-// Request is a demand that came from another node.
-type Request struct {
-	Demand
-	Tried []ids.Home // the nodes that it was sent to before, which each named the next
+// move takes back what was placed on nodes that have granted nothing for a while, and had the time to say so, as far as there is room elsewhere.
+func (c *Core) move(cl *class) bool {
+	if cl.placed == 0 || c.alone() {
+		return false
+	}
+	c.wakeAt(c.now + int64(c.cfg.Patience))
+	room, moved := -1, false
+	for i := range cl.shares {
+		s := &cl.shares[i]
+		n, late := c.lateAt(s)
+		if !late || n.waits(&cl.shape) == 0 {
+			continue
+		}
+		if room < 0 {
+			room = c.room(cl)
+		}
+		if goes := spillback(n, &cl.shape, s.placed, room); goes > 0 {
+			c.unplace(cl, s, goes)
+			room -= goes
+			moved = true
+		}
+	}
+	return moved
 }
 
-// Spillback answers a node that has sent a demand here: Here, if it can be taken; else There, a node that was not tried yet; or Wait, where there is
-// none or it was sent on often enough. Then it waits where it came from. What can be taken is taken, though another node might be better: the sender has chosen.
-func Spillback(v *View, r Request, cfg Config, rnd *rand.Rand) Decision {
-	if i, known := v.find(v.Self); known && v.Nodes[i].able(&r.Shape) && v.Nodes[i].free(&r.Shape) {
-		return v.at(v.Self)
+// lateAt gives the node on which something was placed, and tells whether it has granted nothing for a while, by a report from after that.
+func (ns *nodes) lateAt(s *share) (n *Node, late bool) {
+	if s.placed == 0 || ns.now < s.since+int64(ns.cfg.Patience) {
+		return nil, false
 	}
-	d := place(v, &r.Demand, append(slices.Clip(r.Tried), v.Self), cfg, rnd)
-	if d.Verdict == There && len(r.Tried) >= cfg.MaxSpillbacks {
-		return Decision{Verdict: Wait}
+	i, known := ns.view.find(s.node)
+	if !known || ns.peers[s.node].heard <= s.since {
+		return nil, false
 	}
-	return d
+	return &ns.view.Nodes[i], true
+}
+
+// room is how many leases of a class the free nodes have room for.
+func (ns *nodes) room(cl *class) int {
+	n := 0
+	for i := range ns.view.Nodes {
+		if node := &ns.view.Nodes[i]; ns.able(cl, node) && ns.free(cl, node) {
+			n += int(slots(node.Free, cl.shape.Need))
+		}
+	}
+	return n
 }

@@ -2,71 +2,63 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	"mobula/internal/ids"
 )
 
 func TestSpillback(t *testing.T) {
-	busy, free := []Node{node(1, 0), node(2, 0), node(3, 10)}, []Node{node(1, 1), node(2, 0), node(3, 10)}
-	to := func(id ids.Home) Demand {
-		return cpus(1).with(func(d *Demand) { d.Strategy = Strategy{Kind: Affinity, Node: id} })
-	}
+	n := node(2, 0, waits(cpus(1).Shape)) // three wait
 	for _, c := range []struct {
-		name  string
-		nodes []Node
-		d     Demand
-		tried []ids.Home
-		hops  int
-		want  string
+		of           Demand
+		placed, room int
+		want         int
 	}{
-		{"what can be taken is taken, though another is emptier", free, cpus(1), nil, 1, "here 1"},
-		{"what cannot be is sent on", busy, cpus(1), nil, 1, "there 3"},
-		{"once", busy, cpus(1), []ids.Home{2}, 1, "wait"},
-		{"or as often as is said", busy, cpus(1), []ids.Home{2}, 2, "there 3"},
-		{"and never", busy, cpus(1), nil, 0, "wait"},
-		{"but taken after any number", free, cpus(1), []ids.Home{2, 3}, 1, "here 1"},
-		{"not to a node that was tried", busy, cpus(1), []ids.Home{3}, 5, "wait"},
-		{"nor to another than was asked for", busy, to(2), nil, 5, "wait"},
-		{"it is not for this node", free, to(3), nil, 5, "there 3"},
-		{"no node can run it", busy, cpus(11), nil, 5, "infeasible"},
+		{cpus(1), 5, 9, 3}, // the others were granted, or are about to be
+		{cpus(1), 2, 9, 2},
+		{cpus(1), 5, 1, 1},
+		{cpus(1), 5, 0, 0},
+		{cpus(2), 5, 9, 0},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			cfg := best()
-			cfg.MaxSpillbacks = c.hops
-			r := Request{Demand: c.d, Tried: c.tried}
-			if got := Spillback(&View{Self: 1, Nodes: c.nodes}, r, cfg, nil).String(); got != c.want {
-				t.Errorf("answered %s, want %s", got, c.want)
-			}
-		})
+		if got := spillback(&n, &c.of.Shape, c.placed, c.room); got != c.want {
+			t.Errorf("of %d placed %d go elsewhere, where there is room for %d; want %d", c.placed, got, c.room, c.want)
+		}
 	}
 }
 
-// However the views differ, a demand ends: it is taken, or waits after so many hops.
-func TestSpillbackEnds(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.MaxSpillbacks = 4
-	rnd := seeded(3)
-	for range 200 {
-		r := Request{Demand: cpus(1)}
-		at := ids.Home(1)
-		for {
-			v := &View{Self: at}
-			for id := range ids.Home(20) { // each sees others as it likes, and itself as full
-				n := node(id, int64(rnd.IntN(11)))
-				if id == at {
-					n.Free[0].Amount = 0
-				}
-				v.Nodes = append(v.Nodes, n)
-			}
-			x := Spillback(v, r, cfg, rnd)
-			if x.Verdict != There {
-				break
-			}
-			r.Tried = append(r.Tried, at)
-			at = x.Node
+// A node that had room by its report turns out to be busy: what was placed there goes to a node that has room, and nowhere else.
+func TestWhatABusyNodeCannotTakeGoesToAnother(t *testing.T) {
+	to2 := cpus(1).with(func(d *Demand) { d.Strategy = Strategy{Kind: Affinity, Node: 2} })
+	for name, c := range map[string]struct {
+		d     Demand
+		says  func(*Node) // node 2, of itself
+		three int64       // free on node 3
+		after time.Duration
+		want  map[ids.Home]int // what nodes are told then
+	}{
+		"another has room":               {cpus(1), waits(cpus(1).Shape), 10, DefaultPatience, map[ids.Home]int{2: 0, 3: 1}},
+		"it was asked just now":          {cpus(1), waits(cpus(1).Shape), 10, DefaultPatience / 4, nil},
+		"no other has room":              {cpus(1), waits(cpus(1).Shape), 0, DefaultPatience, nil},
+		"what waits there is another's":  {cpus(1), waits(cpus(2).Shape), 10, DefaultPatience, nil},
+		"its worker starts":              {cpus(1), func(*Node) {}, 10, DefaultPatience, nil},
+		"it must run there and no other": {to2, waits(to2.Shape), 10, DefaultPatience, nil},
+	} {
+		d := deciding(t, 1, best(), []Node{node(1, 0), node(2, 1), node(3, 0)})
+		if x := d.decide(c.d); x.String() != "there 2" {
+			t.Fatalf("%s: placed %v", name, x)
 		}
-		if len(r.Tried) > cfg.MaxSpillbacks {
-			t.Fatalf("it went by %v", r.Tried)
+		full, three := node(2, 0, c.says), node(3, c.three)
+		full.Version, three.Version = 2, 2
+		d.step(NodeReport{full})
+		d.step(NodeReport{three})
+		d.now += int64(c.after)
+		d.now += int64(DefaultPatience) - d.now%int64(DefaultPatience) // when it looks
+		if c.after < DefaultPatience {
+			d.now -= int64(DefaultPatience)
+		}
+		got := told(d.step(Timer{}))
+		if len(got) != len(c.want) || got[2] != c.want[2] || got[3] != c.want[3] {
+			t.Errorf("%s: told are %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -70,20 +70,6 @@ func (v *View) Report(n Node) bool {
 	return true
 }
 
-// Take notes that a demand of this shape was placed on a node, until that reports again.
-func (v *View) Take(id ids.Home, s Shape) {
-	if s.Strategy.Kind == Spread {
-		v.Last = id
-	}
-	i, known := v.find(id)
-	if !known {
-		return
-	}
-	n := &v.Nodes[i]
-	n.Free = slices.Clone(n.Free) // it may be the report's own
-	n.take(s.Need, 1)
-}
-
 // Remove forgets a node.
 func (v *View) Remove(id ids.Home) {
 	if i, known := v.find(id); known {
@@ -133,28 +119,28 @@ func (n *Node) able(s *Shape) bool {
 
 // free tells of a node that is able whether it could run the shape now. What waits there of the shape comes first: a report may be older than that the
 // resources were freed for it. Ray looks at the resources alone.
-func (n *Node) free(s *Shape) bool {
-	return holds(n.Free, s.Need) && !slices.ContainsFunc(n.Backlog, func(b Backlog) bool { return b.N > 0 && b.Shape.Equal(*s) })
+func (n *Node) free(s *Shape) bool { return holds(n.Free, s.Need) && n.waits(s) == 0 }
+
+// waits gives how many demands of the shape wait there.
+func (n *Node) waits(s *Shape) int {
+	if i := slices.IndexFunc(n.Backlog, func(b Backlog) bool { return b.Shape.Equal(*s) }); i >= 0 {
+		return n.Backlog[i].N
+	}
+	return 0
+}
+
+// fits gives how many leases of the shape, at most so many, the node can take one after the other as long as it is free and good.
+func (n *Node) fits(s *Shape, most int, good func(*Node) bool) (takes int) {
+	left := *n
+	left.Free = slices.Clone(n.Free)
+	for ; takes < most && left.free(s) && good(&left); takes++ {
+		left.take(s.Need, 1)
+	}
+	return takes
 }
 
 // set is nodes of a view, by their places in it, in order.
 type set []int32
-
-// candidates counts the nodes that are able, and gives those of them that are free and not among the excluded.
-func candidates(v *View, s *Shape, excluded []ids.Home) (able int, free set) {
-	free = make(set, 0, len(v.Nodes))
-	for i := range v.Nodes {
-		n := &v.Nodes[i]
-		if !n.able(s) {
-			continue
-		}
-		able++
-		if n.free(s) && !slices.Contains(excluded, n.ID) {
-			free = append(free, int32(i))
-		}
-	}
-	return able, free
-}
 
 // has tells whether a node is in the set.
 func (st set) has(v *View, id ids.Home) bool {

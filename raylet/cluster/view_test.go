@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mobula/internal/ids"
+	"mobula/raylet/sched"
 )
 
 // Reports may overtake each other: the one with the highest version counts.
@@ -22,25 +23,25 @@ func TestAnOldReportIsIgnored(t *testing.T) {
 	}
 }
 
-// What was placed on a node counts until it reports again.
-func TestTake(t *testing.T) {
+// What was placed on a node is off what its reports say, until it is wanted no more.
+func TestWhatWasPlacedCounts(t *testing.T) {
 	n := node(2, 2)
-	v := &View{Self: 1, Nodes: []Node{node(1, 0), n}}
+	c := deciding(t, 1, best(), []Node{node(1, 0), n})
 	for _, want := range []string{"there 2", "there 2", "wait"} {
-		x := Place(v, cpus(1), best(), nil)
-		if x.String() != want {
+		if x := c.decide(cpus(1)); x.String() != want {
 			t.Fatalf("placed %v, want %s", x, want)
 		}
-		if x.Verdict == There {
-			v.Take(x.Node, cpus(1).Shape)
-		}
+	}
+	n.Version++
+	if out := c.step(NodeReport{n}); len(told(out)) != 0 {
+		t.Errorf("it reports that nothing was granted yet, and is asked for more: %v", told(out))
+	}
+	c.step(FromOwner{c.key(1).Job, sched.Want{Key: c.key(1)}})
+	n.Version++
+	if out := c.step(NodeReport{n}); told(out)[2] != 1 {
+		t.Errorf("there is room again, and told are %v", told(out))
 	}
 	if n.Free[0].Amount != 2000 {
 		t.Error("the report itself was changed")
-	}
-	v.Take(9, cpus(1).Shape) // of a node that is not known any more
-	n.Version++
-	if !v.Report(n) || Place(v, cpus(1), best(), nil).String() != "there 2" {
-		t.Error("the new report does not count")
 	}
 }

@@ -147,8 +147,8 @@ func (ns *nodes) place(cl *class) bool {
 
 // placeOn places up to so many leases on free nodes.
 func (ns *nodes) placeOn(cl *class, free set, n int) {
-	d := Demand{Shape: cl.shape, Args: slices.Clone(cl.job.args[cl.key.Class])}
-	left := placeAll(&ns.view, &d, n, free, ns.cfg.Config, ns.cfg.Random, func(at int32) { ns.taking = append(ns.taking, at) })
+	d := Demand{Shape: cl.shape, Args: cl.job.args[cl.key.Class]}
+	left := place(&ns.view, &d, n, free, ns.cfg.Config, ns.cfg.Random, func(at int32) { ns.taking = append(ns.taking, at) })
 	slices.Sort(ns.taking)
 	for _, at := range ns.taking {
 		id := ns.view.Nodes[at].ID
