@@ -125,6 +125,32 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 }
 
+// What no node can run waits for one that can where the driver's node says so, and tells what it waits for.
+func TestATaskWaitsForANodeThatCanRunIt(t *testing.T) {
+	t.Setenv("MOBULA_WAIT_FOR_NODES", "1h")
+	c := Cluster(t, 1, mobula.WithCPUs(2))
+	driver := c.Connect(0)
+	ctx := limit(t, driver.Context(t.Context()))
+	explained := func(r mobula.Ref[string], words string) {
+		t.Helper()
+		testkit.Eventually(t, words, func() bool {
+			ex, err := driver.Explain(ctx, r.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ex.Next != nil && strings.HasPrefix(ex.Next.Summary, "waits up to ") && strings.Contains(ex.Next.Summary, words)
+		})
+	}
+	gpu := at.Go(ctx, mobula.Resources{GPU: 1})
+	explained(gpu, "GPU")
+	c.Add(mobula.WithCPUs(2))
+	explained(gpu, "more for a node that can run it: CPU 1, GPU 1: no node can run it: of 2 nodes 2 with too little GPU")
+	third := c.Add(mobula.WithResource("GPU", 1))
+	if got, err := gpu.Get(ctx); err != nil || got != c.ID(third) {
+		t.Errorf("it ran on %q, %v", got, err)
+	}
+}
+
 func TestWhatANodeOfAClusterIsNotToldTwice(t *testing.T) {
 	c := &Nodes{t: t, dir: t.TempDir(), out: &output{w: t.Output()}}
 	for want, opt := range map[string]mobula.StartOption{

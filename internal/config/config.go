@@ -19,6 +19,7 @@ type Config struct {
 	Resources    map[string]float64
 	Labels       map[string]string
 	CloseTimeout time.Duration
+	WaitForNodes time.Duration
 
 	Cluster    string // its name, of a node that founds one
 	Listen     string // HOST[:PORT]; empty: nowhere, or as Join needs

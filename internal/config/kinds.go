@@ -150,6 +150,17 @@ func (t *table) duration(p *time.Duration, key string, def time.Duration, doc st
 	}, time.Duration.String)
 }
 
+// patience is a duration that may be 0: not at all.
+func (t *table) patience(p *time.Duration, key, doc string) {
+	scalar(t, p, named(key, "duration", "0s", doc), 0, func(s string) (time.Duration, error) {
+		v, err := time.ParseDuration(s)
+		if err != nil || v < 0 {
+			return 0, fmt.Errorf("want 0, or a number with a unit such as 30s or 10m")
+		}
+		return v, nil
+	}, time.Duration.String)
+}
+
 func (t *table) choice(p *string, key, def, doc string, of ...string) {
 	scalar(t, p, named(key, strings.Join(of, "|"), def, doc), def, func(s string) (string, error) {
 		if v := strings.ToLower(s); slices.Contains(of, v) {

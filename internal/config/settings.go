@@ -39,6 +39,7 @@ func (c *Config) settings() []setting {
 	t.labels(&c.Labels, "labels", "Labels of the node, by which tasks may choose it: key=value,... or a map in the file. Each node has mobula.io/node-id, mobula.io/os and mobula.io/arch besides.")
 	t.duration(&c.CloseTimeout, "close-timeout", 10*time.Second, "How long a graceful stop may take before it is forced.")
 
+	t.patience(&c.WaitForNodes, "wait-for-nodes", "How long the tasks and actors of this node's programs that no node of the cluster can ever run wait for a node that can, before they fail.")
 	t.text(&c.Cluster, "cluster", "mobula", "", "Name of the cluster that the node founds. With join, the name that the cluster must have.")
 	t.text(&c.Listen, "listen", "", "nowhere; of a node that joins, the address from which it reaches the cluster", "Address for other nodes, HOST or HOST:PORT (port 7710). A node that listens and joins nobody founds a cluster. All that comes there is authenticated and encrypted.")
 	t.text(&c.Advertise, "advertise", "", "the host of listen", "Host by which other nodes reach this one, where it differs.")

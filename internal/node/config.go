@@ -49,6 +49,8 @@ type Config struct {
 
 	Labels map[string]string // besides those that every node has
 
+	WaitForNodes time.Duration // of what no node can run; default: none
+
 	StoreBytes     uint64        // default: 30 % of the machine's memory, at least 75 MiB, at most 200 GB, as Ray's
 	StoreDir       string        // of a kept node's segment; default /dev/shm
 	SpillURLs      []string      // default: a directory under Dir
@@ -161,6 +163,7 @@ func (c Config) validate() error {
 	if err := labels.Check(c.Labels); err != nil {
 		bad(true, "%v", err)
 	}
+	bad(c.WaitForNodes < 0, "the wait for nodes is %v; want 0 or more", c.WaitForNodes)
 	for name, amount := range c.Resources {
 		bad(amount < 0, "resource %q is %v; want 0 or more", name, float64(amount)/1000)
 	}

@@ -14,7 +14,7 @@ import (
 func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 	out := Config{
 		Name: c.Name, Dir: c.Dir, GCS: c.GCS, Namespace: c.Namespace, CPUs: c.CPUs, GPUs: c.GPUs, Memory: int64(min(c.Memory, math.MaxInt64)),
-		MemoryLimit: uint64(c.MemoryLimit), Labels: c.Labels,
+		MemoryLimit: uint64(c.MemoryLimit), Labels: c.Labels, WaitForNodes: c.WaitForNodes,
 		Resources: make(map[string]int64, len(c.Resources)), CloseTimeout: c.CloseTimeout,
 
 		StoreBytes: uint64(c.Store.Size), StoreDir: c.Store.Dir, SpillURLs: c.Store.Spill, SpillThreshold: c.Store.SpillThreshold,

@@ -19,7 +19,7 @@ import (
 func TestEverySettingGetsToTheNode(t *testing.T) {
 	c, err := config.Load(config.Input{Home: t.TempDir(), Environ: []string{
 		"MOBULA_NAME=n", "MOBULA_DIR=/d", "MOBULA_NAMESPACE=ns", "MOBULA_CPUS=3", "MOBULA_GPUS=2", "MOBULA_MEMORY=5GiB", "MOBULA_RESOURCES=tpu=1.5", "MOBULA_LABELS=zone=a, rack=3",
-		"MOBULA_CLOSE_TIMEOUT=7s", "MOBULA_STORE_SIZE=2GiB", "MOBULA_STORE_DIR=/s", "MOBULA_STORE_SPILL=/a,/b", "MOBULA_STORE_SPILL_THRESHOLD=0.6",
+		"MOBULA_CLOSE_TIMEOUT=7s", "MOBULA_WAIT_FOR_NODES=1m", "MOBULA_STORE_SIZE=2GiB", "MOBULA_STORE_DIR=/s", "MOBULA_STORE_SPILL=/a,/b", "MOBULA_STORE_SPILL_THRESHOLD=0.6",
 		"MOBULA_STORE_ARGS_FRACTION=0.5", "MOBULA_STORE_DISK_BUDGET=1GiB", "MOBULA_STORE_INLINE_MAX=1KiB", "MOBULA_STORE_INLINE_FRACTION=0.2",
 		"MOBULA_WORKERS_PROCESSES=true", "MOBULA_WORKERS_EXECUTABLE=/x", "MOBULA_WORKERS_HEAP=1MiB", "MOBULA_WORKERS_START_TIMEOUT=9s",
 		"MOBULA_WORKERS_MEMORY_THRESHOLD=0.9", "MOBULA_METRICS_ADDRESS=127.0.0.1:1", "MOBULA_EVENTS_RING=11", "MOBULA_EVENTS_RATE=12",
@@ -29,7 +29,7 @@ func TestEverySettingGetsToTheNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Config{
-		Name: "n", Dir: "/d", Namespace: "ns", CPUs: 3, GPUs: 2, Memory: 5 << 30, Resources: map[string]int64{"tpu": 1500}, Labels: map[string]string{"zone": "a", "rack": "3"}, CloseTimeout: 7 * time.Second,
+		Name: "n", Dir: "/d", Namespace: "ns", CPUs: 3, GPUs: 2, Memory: 5 << 30, Resources: map[string]int64{"tpu": 1500}, Labels: map[string]string{"zone": "a", "rack": "3"}, CloseTimeout: 7 * time.Second, WaitForNodes: time.Minute,
 		StoreBytes: 2 << 30, StoreDir: "/s", SpillURLs: []string{"/a", "/b"}, SpillThreshold: 0.6, ArgsFraction: 0.5, DiskBudget: 1 << 30,
 		InlineMax: 1 << 10, InlineFraction: 0.2, Processes: true, Executable: "/x", WorkerHeap: 1 << 20, StartTimeout: 9 * time.Second, MemoryThreshold: 0.9, TraceRatio: 0.25,
 	}

@@ -24,7 +24,7 @@ func (n *Node) newInspector() *inspect.Inspector {
 func (v inspected) Parts() inspect.Parts {
 	n := v.n
 	return inspect.Parts{
-		System: n.sys, Raylet: n.raylet.ref, Directory: n.directory.ref, Store: n.store.actor, Memory: n.store.shm, Asked: n.store.asked, Spiller: n.store.spiller, Procs: n.raylet.procs, Events: n.obs.Recorder(), Classes: n.obs.Set().Actors,
+		System: n.sys, Raylet: n.raylet.ref, Cluster: n.chooser.ref, Directory: n.directory.ref, Store: n.store.actor, Memory: n.store.shm, Asked: n.store.asked, Spiller: n.store.spiller, Procs: n.raylet.procs, Events: n.obs.Recorder(), Classes: n.obs.Set().Actors,
 	}
 }
 

@@ -108,6 +108,8 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 		}
 	case NodeGone:
 		c.onNodeGone(ev.Node)
+	case Inspect:
+		ev.Do(c)
 	case Timer:
 		c.onTimer()
 	default:

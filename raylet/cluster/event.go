@@ -77,6 +77,9 @@ type NodeUp struct{ Node ids.Home }
 // NodeGone ends the life of another node, with all that it had. Its next life begins with another NodeUp.
 type NodeGone struct{ Node ids.Home }
 
+// Inspect runs a function where the core is stepped, which must only look.
+type Inspect struct{ Do func(*Core) }
+
 // Timer says that the time asked for by After has come.
 type Timer struct{}
 
@@ -92,6 +95,7 @@ func (JobEnded) clusterEvent()      {}
 func (NodeReport) clusterEvent()    {}
 func (NodeUp) clusterEvent()        {}
 func (NodeGone) clusterEvent()      {}
+func (Inspect) clusterEvent()       {}
 func (Timer) clusterEvent()         {}
 
 // Effect is an action that Step asks for.

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"time"
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
@@ -88,6 +89,20 @@ func (c *Core) noneAble(cl *class) {
 	}
 	c.wakeAt(wait)
 	c.withdraw(cl)
+}
+
+// Lacks says why no node can run a class that waits for one which can, and how much longer it waits. nil: it does not wait for that.
+func (c *Core) Lacks(key sched.ClassKey) (why *errs.Error, left time.Duration) {
+	j := c.jobs[key.Job]
+	if j == nil || j.classes[key.Class] == nil || j.classes[key.Class].giveUp == 0 {
+		return nil, 0
+	}
+	cl := j.classes[key.Class]
+	until := cl.giveUp
+	for _, p := range c.peers {
+		until = max(until, p.silent) // it may be able
+	}
+	return c.whyNot(cl), time.Duration(max(until-c.now, 0))
 }
 
 // patienceFor is how long a class waits for a node that can run it.

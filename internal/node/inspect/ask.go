@@ -9,6 +9,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/objectstore"
 	"mobula/raylet"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
 )
 
@@ -28,6 +29,14 @@ func InOwner[T any](ctx context.Context, o *Owner, f func(*owner.Core) T) (T, er
 // inRaylet does the same with the scheduler and pool.
 func inRaylet[T any](ctx context.Context, n *Inspector, f func(*raylet.Core) T) (T, error) {
 	return inside(ctx, n.node.Parts().Raylet, func(run func(*raylet.Core)) raylet.Event { return raylet.Inspect{Do: run} }, f)
+}
+
+// inCluster does the same with the core that chooses nodes, if the node is of a cluster.
+func inCluster[T any](ctx context.Context, n *Inspector, f func(*cluster.Core) T) (none T, err error) {
+	if n.node.Parts().Cluster == nil {
+		return none, nil
+	}
+	return inside(ctx, n.node.Parts().Cluster, func(run func(*cluster.Core)) cluster.Event { return cluster.Inspect{Do: run} }, f)
 }
 
 // inStore does the same with the object store.

@@ -12,6 +12,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/raylet"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/object"
@@ -258,6 +259,15 @@ func (n *Inspector) waitsForSlot(ctx context.Context, ex *state.Explanation, w *
 	ex.Details = append(ex.Details, "it asks for "+ex.Task.Shape, n.schedulerName()+": "+sx.Text)
 	if w.Infeasible != nil {
 		return "can never run here: " + w.Infeasible.Error(), nil
+	}
+	waits, err := inCluster(ctx, n, func(c *cluster.Core) (out string) {
+		if why, left := c.Lacks(class); why != nil {
+			out = fmt.Sprintf("waits up to %v more for a node that can run it: %v", left.Round(100*time.Millisecond), why.Msg)
+		}
+		return out
+	})
+	if waits != "" || err != nil {
+		return waits, err
 	}
 	var lacks []string
 	for _, m := range sx.Missing {

@@ -15,6 +15,7 @@ import (
 	storeshell "mobula/objectstore/shell"
 	spillshell "mobula/objectstore/spill/shell"
 	"mobula/raylet"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool/proc"
 	"mobula/telemetry/events"
@@ -46,6 +47,7 @@ type Node interface {
 type Parts struct {
 	System    *actors.System
 	Raylet    *actors.Ref[raylet.Event]
+	Cluster   *actors.Ref[cluster.Event] // nil: the node is of no cluster
 	Store     *storeshell.Store
 	Memory    *storeshell.Memory
 	Asked     uint64 // bytes that the store was to have
