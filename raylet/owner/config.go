@@ -24,6 +24,8 @@ type Config struct {
 	// MaxLineageBytes bounds the specs kept to make lost objects again; the oldest are given
 	// up first. Default 1 GiB (Ray's max_lineage_bytes).
 	MaxLineageBytes int64
+	// MaxKeptBytes bounds the values of puts that are kept, while other nodes have objects of the job, for what would need them to be made again. Default 1 GiB.
+	MaxKeptBytes int64
 
 	// LeaseIdle is how long a lease may idle before it is returned. Default 500 ms (Ray).
 	LeaseIdle time.Duration
@@ -91,6 +93,7 @@ func (c Config) withDefaults() Config {
 	def(&c.SendWindow, min(max(c.InlineBudget/8, 256<<10), 8<<20))
 	def(&c.MessageArgs, wire.MessageValues)
 	def(&c.MaxLineageBytes, 1<<30)
+	def(&c.MaxKeptBytes, 1<<30)
 	def(&c.CreditWindow, 32<<20)
 	defTime(&c.LeaseIdle, 500*time.Millisecond)
 	defTime(&c.LeaseSpare, 10*time.Millisecond)

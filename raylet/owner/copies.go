@@ -113,11 +113,28 @@ func (cp *copies) evicted(node ids.Home, m objectstore.Evicted) {
 // free has every store that knows of an object drop it, when the step ends.
 func (cp *copies) free(o *objRec) {
 	for _, node := range cp.forget(o) {
-		if node == cp.home() {
-			cp.frees = append(cp.frees, o.id)
-		} else {
-			cp.freesAt[node] = append(cp.freesAt[node], o.id)
-		}
+		cp.freeAt(node, o)
+	}
+}
+
+// keepOne has all stores drop an object but the one that keeps it, when the step ends.
+func (cp *copies) keepOne(o *objRec) {
+	set := cp.byID[o.id]
+	if set == nil {
+		return
+	}
+	others := slices.Concat(set.on[1:], set.told)
+	cp.change(set, func() { set.on, set.told = set.on[:1], nil })
+	for _, node := range others {
+		cp.freeAt(node, o)
+	}
+}
+
+func (cp *copies) freeAt(node ids.Home, o *objRec) {
+	if node == cp.home() {
+		cp.frees = append(cp.frees, o.id)
+	} else {
+		cp.freesAt[node] = append(cp.freesAt[node], o.id)
 	}
 }
 

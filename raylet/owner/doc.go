@@ -36,7 +36,7 @@
 // of several, none is charged and each runs again isolated (deaths.go), as are actors whose calls ran; idle ones restart
 // uncharged, and whatever dies again and again ever later (tasks.go). A panic in a call ends its actor's instance without the process, and is
 // charged to the actor (actors_panic.go). A lost stored
-// object is made again by its task (lineage.go, lineage_lost.go), at once by a stream's that
+// object is made again by its task (lineage.go, lineage_lost.go), from puts that are kept for it (objects_kept.go), at once by a stream's that
 // waits for its readers (streams_retry.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild
 // reads them, and clients tell the rest (recovery.go). Between steps the shell keeps the log small: the core says which records it needs, and

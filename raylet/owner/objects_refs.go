@@ -186,10 +186,14 @@ func (os *objects) drop(o *objRec) {
 		if o.lineage > 0 && o.flags&objPacked != 0 {
 			return // it was small, and lies where small values go when there are many
 		}
-		os.copies.free(o)
-		os.dropValue(o)
-		if o.rec == nil && o.lineage > 0 {
-			os.journal.logFreed(o)
+		switch {
+		case os.keepPut(o):
+			return
+		case o.rec == nil && o.lineage > 0:
+			os.freePut(o)
+		default:
+			os.copies.free(o)
+			os.dropValue(o)
 		}
 	}
 	if o.lineage > 0 {
@@ -229,6 +233,7 @@ func (o *objRec) bytesInLog() int64 {
 
 func (os *objects) dropValue(o *objRec) {
 	os.budget.drop(o)
+	os.keptPuts.remove(o.id)
 	res := o.res
 	os.moveObject(o, object.Drop)
 	o.res = nil

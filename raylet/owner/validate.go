@@ -265,9 +265,13 @@ func (os *objects) validateOne(v *recount, o *objRec) error {
 	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
+	size, kept := os.keptPuts.size[o.id]
+	if kept && (o.rec != nil || o.state == object.Stored && size != int64(o.res.Size)) {
+		return fmt.Errorf("object %v is %v, and %d bytes of it are kept for lineage", o.id, o.state, size)
+	}
 	stays := o.flags&objBorrowed != 0 && os.borrowStays(o)
 	if !os.recovering && len(os.silent) == 0 && !o.held() && !stays {
-		if o.state == object.Stored && o.flags&objPacked == 0 || o.state.Resolved() && o.lineage == 0 {
+		if o.state == object.Stored && o.flags&objPacked == 0 && (!kept || o.lineage == 0) || o.state.Resolved() && o.lineage == 0 {
 			return fmt.Errorf("object %v is %v and nothing refers to it", o.id, o.state)
 		}
 		if asked := o.flags&objPromised != 0 && (o.waits != nil || v.endOfCall(o)); o.rec == nil && o.lineage == 0 && !v.readBack(o) && !asked {

@@ -1,0 +1,120 @@
+package owner
+
+import (
+	"slices"
+	"testing"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
+	"mobula/wire"
+)
+
+// farNode is another node than the job's own.
+const farNode ids.Home = 5
+
+// put has the driver put the n-th object into the store.
+func (s *script) put(n uint32, size uint64) ids.ObjectID {
+	id := s.root.Put(n)
+	s.from(driver, &wire.Seal{ID: id, Size: size})
+	return id
+}
+
+// madeFrom has a worker of another node make a stored object of one, and gives that up then.
+func (s *script) madeFrom(far ids.ClientID, arg ids.ObjectID) *wire.TaskSpec {
+	s.t.Helper()
+	spec := s.submit(simple, wire.Arg{Ref: arg})
+	l := s.grant(far)
+	s.pinned(spec)
+	x := s.executed(far)
+	s.from(far, &wire.Seal{ID: spec.ID.Return(0), Attempt: x.Attempt, Size: 8},
+		&wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 9e6}})
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{arg}})
+	return spec
+}
+
+// freedAt gives the nodes whose stores freed an object in the last step.
+func (s *script) freedAt(id ids.ObjectID) (nodes []ids.Home) {
+	for _, e := range s.out {
+		if f, ok := e.Msg.(objectstore.Free); ok && slices.Contains(f.IDs, id) {
+			nodes = append(nodes, e.Node)
+		}
+	}
+	return nodes
+}
+
+// What a node made of a put is made again when the node is lost, though nobody refers to the put any more: one store has kept it. It is freed with the result.
+func TestAPutThatLineageNeedsIsKept(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	put := s.put(1, 1<<18)
+	spec := s.madeFrom(far, put)
+	if got := s.freedAt(put); !slices.Equal(got, []ids.Home{farNode}) {
+		t.Fatalf("it is freed on the nodes %v, want its copy alone", got)
+	}
+	s.step(NodeGone{Node: farNode, Err: errs.New(errs.CodeWorkerCrashed, "gone")})
+	l := s.grant(worker)
+	s.pinned(spec)
+	again := s.executed(worker)
+	if again.Spec.ID != spec.ID {
+		t.Fatalf("%v runs", again.Spec.ID)
+	}
+	s.from(worker, &wire.Seal{ID: spec.ID.Return(0), Attempt: again.Attempt, Size: 8})
+	s.done(worker, l, again, stored())
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+	if got := s.freedAt(put); !slices.Equal(got, []ids.Home{0}) {
+		t.Errorf("it is freed on the nodes %v", got)
+	}
+	s.wantEmpty()
+}
+
+// So it is after a restart.
+func TestAPutThatLineageNeedsIsKeptOverARestart(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	put := s.put(1, 1<<18)
+	spec := s.madeFrom(far, put)
+	s.rebuildWith(Restored{Epoch: 7, Nodes: []ids.Home{farNode}})
+	h := holds(7)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0)}
+	s.from(driver, h)
+	for _, w := range []ids.ClientID{worker, worker2, far} {
+		s.from(w, holds(7))
+	}
+	if got := s.freedAt(put); slices.Contains(got, 0) {
+		t.Fatalf("it is freed on the nodes %v", got)
+	}
+	s.step(NodeGone{Node: farNode, Err: errs.New(errs.CodeWorkerCrashed, "gone")})
+	if st := s.state(spec); st == task.Finished {
+		t.Errorf("it is %v", st)
+	}
+}
+
+// There is a bound for what is kept so: the oldest is freed for others. What is larger than that is not kept.
+func TestWhatIsKeptForLineageIsBounded(t *testing.T) {
+	s := newScript(t, Config{MaxKeptBytes: 3 << 18})
+	far := s.elsewhere(farNode, 1)
+	large := s.put(1, 4<<18)
+	s.madeFrom(far, large)
+	if got := s.freedAt(large); len(got) != 2 {
+		t.Errorf("the largest is freed on the nodes %v, want both", got)
+	}
+	first, second, third := s.put(2, 1<<18), s.put(3, 1<<18), s.put(4, 2<<18)
+	s.madeFrom(far, first)
+	of := s.madeFrom(far, second)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{of.ID.Return(0)}}) // it is kept no more: there is room for the third beside the first
+	s.madeFrom(far, third)
+	if got := s.freedAt(first); len(got) != 0 {
+		t.Errorf("the first is freed on the nodes %v", got)
+	}
+	s.madeFrom(far, s.put(5, 1))
+	if got := s.freedAt(first); !slices.Equal(got, []ids.Home{0}) {
+		t.Errorf("beyond the bound the first is freed on the nodes %v", got)
+	}
+	if n := s.c.keptPuts.bytes; n != 2<<18+1 {
+		t.Errorf("%d bytes are kept", n)
+	}
+}
