@@ -55,6 +55,7 @@ func OwnerStats(t *testing.T, ctx context.Context, n *node.Node) node.OwnerStats
 		sum.Reconstructed += s.Reconstructed
 		sum.ActorRestarts += s.ActorRestarts
 		sum.OOMKills += s.OOMKills
+		sum.Leases += s.Leases
 		sum.Tasks += s.Tasks
 		sum.Objects += s.Objects
 	}
