@@ -112,7 +112,10 @@ func (g *GCS) openShared(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("table of the authority: %w", err)
 	}
-	g.tables, g.trust = tables, &Trust{kv}
+	if g.trust, err = newTrust(kv, g.nc); err != nil {
+		return err
+	}
+	g.tables = tables
 	return g.carry(ctx)
 }
 

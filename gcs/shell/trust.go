@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -14,10 +15,18 @@ import (
 )
 
 // Trust is the rows of the cluster's authority, in a bucket apart from the tables: a node that may read those need not read these.
-type Trust struct{ kv jetstream.KeyValue }
+type Trust struct {
+	kv jetstream.KeyValue    // for writes
+	js nats.JetStreamContext // for reads
+}
 
 // trustBucket is where they lie.
 const trustBucket = "mobula_trust"
+
+// The stream of the bucket, and the subject of a row, or of rows where the key is a pattern.
+const trustStream = "KV_" + trustBucket
+
+func trustSubject(key string) string { return "$KV." + trustBucket + "." + key }
 
 // OpenTrust makes or finds the bucket, with that many replicas.
 func OpenTrust(ctx context.Context, nc *nats.Conn, replicas int) (*Trust, error) {
@@ -29,7 +38,15 @@ func OpenTrust(ctx context.Context, nc *nats.Conn, replicas int) (*Trust, error)
 	if err != nil {
 		return nil, fmt.Errorf("table of the authority: %w", err)
 	}
-	return &Trust{kv}, nil
+	return newTrust(kv, nc)
+}
+
+func newTrust(kv jetstream.KeyValue, nc *nats.Conn) (*Trust, error) {
+	js, err := nc.JetStream()
+	if err != nil {
+		return nil, fmt.Errorf("jetstream: %w", err)
+	}
+	return &Trust{kv, js}, nil
 }
 
 // Read implements authority.Tables.
@@ -41,15 +58,16 @@ func (t *Trust) Read(ctx context.Context, key string) (row []byte, revision uint
 	return row, revision, err
 }
 
+// read asks the leader: another replica may not have yet what was acknowledged, a token that was just made or a revocation.
 func (t *Trust) read(ctx context.Context, key string) ([]byte, uint64, error) {
-	entry, err := t.kv.Get(ctx, key)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
+	msg, err := t.js.GetLastMsg(trustStream, trustSubject(key), nats.Context(ctx))
+	switch {
+	case errors.Is(err, nats.ErrMsgNotFound), err == nil && removal(msg.Header):
 		return nil, 0, nil
+	case err != nil:
+		return nil, 0, away(err)
 	}
-	if err != nil {
-		return nil, 0, replaced(err)
-	}
-	return entry.Value(), entry.Revision(), nil
+	return msg.Data, msg.Sequence, nil
 }
 
 // Write implements authority.Tables. A write without an answer is made again, and may meet itself as a conflict: then the row is looked at.
@@ -88,21 +106,26 @@ func replaced(err error) error {
 	return a.Err
 }
 
-// Keys implements authority.Tables. A prefix ends with a dot.
+// Keys implements authority.Tables. A prefix ends with a dot. It asks the leader, too: a watch may be served by another replica.
 func (t *Trust) Keys(ctx context.Context, prefix string) (keys []string, err error) {
+	var listed map[string]uint64
 	err = insist(ctx, func(ctx context.Context) error {
-		l, err := t.kv.ListKeysFiltered(ctx, prefix+">")
+		info, err := t.js.StreamInfo(trustStream, &nats.StreamInfoRequest{SubjectsFilter: trustSubject(prefix + ">")}, nats.Context(ctx))
 		if err != nil {
-			return replaced(err)
-		}
-		keys = nil
-		for key := range l.Keys() {
-			keys = append(keys, key)
-		}
-		if err := ctx.Err(); err != nil { // it would have cut the list short
 			return away(err)
 		}
+		listed = info.State.Subjects
 		return nil
 	})
+	for subject := range listed {
+		key := strings.TrimPrefix(subject, trustSubject(""))
+		_, revision, err := t.Read(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if revision != 0 { // else it was removed
+			keys = append(keys, key)
+		}
+	}
 	return keys, err
 }

@@ -12,7 +12,8 @@ import (
 // ErrConflict says that a row has another revision than the one that was to be replaced.
 var ErrConflict = errors.New("authority: the row was changed meanwhile")
 
-// Tables keeps the rows by compare-and-set: a bucket of the control plane. Reads may be behind; writes never are.
+// Tables keeps the rows by compare-and-set: a bucket of the control plane. A read sees each write that was acknowledged before it, whichever
+// server has made that.
 type Tables interface {
 	// Read gives a row and its revision; revision 0: there is none.
 	Read(ctx context.Context, key string) (row []byte, revision uint64, err error)
