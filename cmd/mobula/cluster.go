@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,7 +140,7 @@ func (a *app) startLocal(l localCluster, i int, join, token string) (s started, 
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return s, errs.New(errs.CodeRuntimeSetup, "node %s did not start: %s", name, strings.TrimSpace(complaint.String()))
+		return s, errs.New(errs.CodeRuntimeSetup, "node %s: %s", name, cmp.Or(told(complaint.String()), err.Error()))
 	}
 	if err := json.Unmarshal(out, &s); err != nil {
 		return s, errs.New(errs.CodeProtocol, "node %s: its start printed %q: %v", name, out, err)

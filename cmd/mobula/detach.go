@@ -85,21 +85,40 @@ func (a *app) startFailed(cmd *exec.Cmd, crash *os.File) error {
 	if err != nil {
 		return errors.Join(werr, err)
 	}
-	said := strings.TrimSpace(string(text))
+	failed := &notStarted{said: told(string(text)), as: errs.ErrRuntimeSetup}
+	if failed.said == "" {
+		failed.said = werr.Error()
+	}
+	if as, ok := exitErrors[cmd.ProcessState.ExitCode()]; ok {
+		failed.as = as
+	}
+	return failed
+}
+
+// notStarted is why a node in the background did not start, in its own words.
+type notStarted struct {
+	said string
+	as   error // of its exit code
+}
+
+func (e *notStarted) Error() string { return "the node did not start: " + e.said }
+func (e *notStarted) Unwrap() error { return e.as }
+
+// exitErrors are the errors that exitCode gives codes of their own.
+var exitErrors = map[int]error{
+	exitUsage: errs.ErrInvalid, exitNoNode: errs.ErrNoNode, exitNotFound: errs.ErrNotFound, exitTimeout: context.DeadlineExceeded, exitRunning: errs.ErrNodeRunning,
+}
+
+// told is the error that a command with --json has written last, or all that it wrote where that is no such error.
+func told(text string) string {
+	text = strings.TrimSpace(text)
 	var msg struct {
 		Error string `json:"error"`
 	}
-	if i := strings.LastIndexByte(said, '\n'); json.Unmarshal([]byte(said[i+1:]), &msg) == nil && msg.Error != "" {
-		said = msg.Error
+	if i := strings.LastIndexByte(text, '\n'); json.Unmarshal([]byte(text[i+1:]), &msg) == nil && msg.Error != "" {
+		return msg.Error
 	}
-	code := errs.CodeRuntimeSetup
-	switch cmd.ProcessState.ExitCode() {
-	case exitUsage:
-		code = errs.CodeInvalid
-	case exitRunning:
-		code = errs.CodeNodeRunning
-	}
-	return errs.New(code, "the node did not start (%v): %s", werr, said)
+	return text
 }
 
 // withoutSettings is the environment without variables for settings, which the flags have already.

@@ -19,6 +19,7 @@ import (
 	"mobula/internal/node"
 	"mobula/internal/pidfd"
 	"mobula/internal/state"
+	"mobula/internal/trust"
 )
 
 // startFlags are the flags that are not settings.
@@ -37,14 +38,18 @@ type started struct {
 	Address string `json:"address"`
 	PID     int    `json:"pid"`
 	Cluster string `json:"cluster,omitempty"` // where other nodes reach it
+	Role    string `json:"role,omitempty"`    // in its cluster
 	Metrics string `json:"metrics,omitempty"`
 	Log     string `json:"log,omitempty"`
 }
 
 func (s started) text(w io.Writer) {
 	fmt.Fprintf(w, "node %s is up at %s (process %d)\n", s.Node, s.Address, s.PID)
-	if s.Cluster != "" {
+	switch {
+	case s.Role == string(trust.ControlPlane):
 		fmt.Fprintf(w, "other nodes reach it at %s; mobula token create lets one join\n", s.Cluster)
+	case s.Cluster != "":
+		fmt.Fprintf(w, "other nodes reach it at %s; its role in the cluster is %s\n", s.Cluster, s.Role)
 	}
 	if s.Metrics != "" {
 		fmt.Fprintf(w, "metrics at %s\n", s.Metrics)
@@ -153,7 +158,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 	}
 	stop, up := n.StopRequested(), false
 	if err = n.StartTelemetry(node.TelemetryFrom(cfg)); err == nil {
-		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Cluster: n.ClusterAddress(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
+		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Cluster: n.ClusterAddress(), Role: n.Role(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
 		if err = a.print(s, s.text); err == nil {
 			if said != nil {
 				signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a write to a closed pipe then fails, and does not end the node

@@ -16,6 +16,7 @@ import (
 
 	"mobula/internal/state"
 	"mobula/internal/testkit"
+	"mobula/internal/trust"
 )
 
 // process runs the command in a process of its own.
@@ -210,6 +211,51 @@ func TestANodeIsDetachedOrBound(t *testing.T) {
 	for _, flag := range []string{"--until-stdin-closes", "--worker-output"} {
 		if code, _, errOut := command(t, nil, "start", "--detach", flag); code != exitUsage || !strings.Contains(errOut, "exclude") {
 			t.Errorf("exit %d, %s", code, errOut)
+		}
+	}
+}
+
+// A node in the background that does not get into its cluster ends with the exit code and the words that it has in the foreground, and each says what to do.
+func TestANodeThatDoesNotGetIn(t *testing.T) {
+	base, err := os.MkdirTemp("", "mobula-start")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) }) // it is only temporary
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := nobody.Addr().String()
+	_ = nobody.Close() // nobody came
+	token := trust.NewToken([32]byte{1}, "id", [32]byte{2}).Text()
+	for _, c := range []struct {
+		args string
+		code int
+		say  string
+	}{
+		{"--join " + address, exitUsage, "mobula token create"},
+		{"--join " + address + " --token x", exitUsage, "it should read mbl1.AUTHORITY.ID.SECRET"},
+		{"--token " + token, exitUsage, "say --join HOST:PORT"},
+		{"--join " + address + " --token " + token, exitNoNode, address + ": connect: connection refused"},
+	} {
+		for _, how := range []string{"--detach=true", "--detach=false"} {
+			args := "start " + how + " --role driver --listen 127.0.0.1 --dir " + base + "/n --store-size 16MiB --store-dir " + base + " " + c.args
+			code, out, errOut := process(t, strings.Fields(args)...)
+			if code != c.code || out != "" || !strings.Contains(errOut, c.say) || strings.Contains(errOut, "exit status") || strings.Contains(errOut, "process could not be started") {
+				t.Errorf("%s: exit %d, %s%s; want %d and %s", args, code, out, errOut, c.code, c.say)
+			}
+		}
+	}
+}
+
+// What start says of a node of a cluster: only a control-plane server makes tokens.
+func TestANodeOfAClusterSaysItsRole(t *testing.T) {
+	for role, says := range map[string]string{"control-plane": "mobula token create lets one join", "data": "its role in the cluster is data", "driver": "its role in the cluster is driver"} {
+		var b strings.Builder
+		started{Node: "n", Address: "/a", Cluster: "10.0.0.1:7710", Role: role}.text(&b)
+		if out := b.String(); !strings.Contains(out, "10.0.0.1:7710; "+says) {
+			t.Errorf("%s: %s", role, out)
 		}
 	}
 }

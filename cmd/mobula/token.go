@@ -36,10 +36,7 @@ func (a *app) tokenCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(made, func(w io.Writer) {
-				fmt.Fprintf(w, "%s\n\nA node with the role %s joins until %s, on another machine, with\n\n  MOBULA_TOKEN=%s mobula start --join %s%s\n",
-					made.Token, made.Role, trust.Stamp(made.Expires), made.Token, strings.Join(made.Join, ","), asRole(made.Role))
-			})
+			return a.print(made, func(w io.Writer) { tokenText(w, made) })
 		},
 	}
 	c.Flags().StringVar(&in.Role, "role", in.Role, "what the node becomes: data (it runs work), control-plane (it carries the tables, too), or driver (a program's own node)")
@@ -49,12 +46,21 @@ func (a *app) tokenCreate() *cobra.Command {
 	return c
 }
 
-// asRole is the flag with which a node of a role starts.
-func asRole(role string) string {
-	if role == string(trust.ControlPlane) {
-		return " --role control-plane"
+// tokenText shows a token that was made, and how to join with it.
+func tokenText(w io.Writer, made state.MadeToken) {
+	join := strings.Join(made.Join, ",")
+	fmt.Fprintf(w, "%s\n\n", made.Token)
+	if made.Role == string(trust.Driver) {
+		fmt.Fprintf(w, "A program on another machine joins until %s, with\n\n  MOBULA_TOKEN=%s\n\nin its environment and\n\n"+
+			"  mobula.init(%q)               in Python\n  mobula.Connect(ctx, %[3]q)    in Go\n", trust.Stamp(made.Expires), made.Token, made.Join[0])
+		return
 	}
-	return ""
+	role := ""
+	if made.Role != string(trust.Data) {
+		role = " --role " + made.Role
+	}
+	fmt.Fprintf(w, "A node with the role %s joins until %s, on another machine, with\n\n  MOBULA_TOKEN=%s mobula start --join %s%s\n",
+		made.Role, trust.Stamp(made.Expires), made.Token, join, role)
 }
 
 func (a *app) tokenList() *cobra.Command {

@@ -66,6 +66,14 @@ func (n *Node) ClusterAddress() string {
 	return n.wired.at.shown(portNodes)
 }
 
+// Role is what the node is in its cluster; empty: it is of none.
+func (n *Node) Role() string {
+	if !n.wired.on() {
+		return ""
+	}
+	return string(n.wired.member.Role())
+}
+
 // Begin begins the node's life in its cluster: it founds the cluster, joins it, or comes back. It implements home.Register.
 func (w *wired) Begin(ctx context.Context, claim register.Claim) (row register.Row, err error) {
 	w.claim = claim
