@@ -40,6 +40,7 @@ type started struct {
 	Cluster string `json:"cluster,omitempty"` // where other nodes reach it
 	Role    string `json:"role,omitempty"`    // in its cluster
 	Metrics string `json:"metrics,omitempty"`
+	Token   string `json:"metrics_token,omitempty"` // the file of the token that metrics are served for
 	Log     string `json:"log,omitempty"`
 }
 
@@ -52,7 +53,7 @@ func (s started) text(w io.Writer) {
 		fmt.Fprintf(w, "other nodes reach it at %s; its role in the cluster is %s\n", s.Cluster, s.Role)
 	}
 	if s.Metrics != "" {
-		fmt.Fprintf(w, "metrics at %s\n", s.Metrics)
+		fmt.Fprintf(w, "metrics at %s, for the bearer token in %s\n", s.Metrics, s.Token)
 	}
 	if s.Log != "" {
 		fmt.Fprintf(w, "log in %s\n", s.Log)
@@ -159,6 +160,9 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 	stop, up := n.StopRequested(), false
 	if err = n.StartTelemetry(node.TelemetryFrom(cfg)); err == nil {
 		s := started{Node: n.Name(), Address: n.Address(), PID: os.Getpid(), Cluster: n.ClusterAddress(), Role: n.Role(), Metrics: n.MetricsURL(), Log: cfg.Log.File}
+		if s.Metrics != "" {
+			s.Token = n.MetricsToken()
+		}
 		if err = a.print(s, s.text); err == nil {
 			if said != nil {
 				signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // a write to a closed pipe then fails, and does not end the node

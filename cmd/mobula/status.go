@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"mobula/internal/labels"
+	"mobula/internal/node/observe"
 	"mobula/internal/state"
 )
 
@@ -42,7 +44,7 @@ func statusText(w io.Writer, s *state.Status) {
 	line("address", "%s", s.Address)
 	line("control", "%s", s.Control)
 	if s.Metrics != "" {
-		line("metrics", "%s", s.Metrics)
+		line("metrics", "%s, for the bearer token in %s", s.Metrics, filepath.Join(s.Dir, observe.TokenName))
 	}
 	line("resources", "%s", resources(s.Resources))
 	line("labels", "%s", labels.String(s.Labels))

@@ -73,7 +73,7 @@ log: {level: debug, file: `+logFile+`}
 	if err != nil {
 		t.Fatalf("no metrics at %q: %v", s.Metrics, err)
 	}
-	_ = resp.Body.Close() // that it answers is enough
+	_ = resp.Body.Close() // that it refuses who has no token is enough
 	http.DefaultClient.CloseIdleConnections()
 	if on, err := e2eSampled.Go(ctx).Get(ctx); err != nil || !on {
 		t.Errorf("the task is traced: %v, %v; the share is 1", on, err)

@@ -70,7 +70,7 @@ func (c *Config) settings() []setting {
 	t.size(&c.Log.Size, "log.size", 100_000_000, "", "Size at which a log file is rotated; the default is Ray's.", atLeast(4<<10))
 	t.count(&c.Log.Files, "log.files", 5, "Rotated log files that are kept; the default is Ray's.", 1, 1000)
 
-	t.loopback(&c.Metrics.Address, "metrics.address", "Loopback address to serve Prometheus metrics on, as 127.0.0.1:9464; port 0 takes a free one.")
+	t.loopback(&c.Metrics.Address, "metrics.address", "Loopback address to serve Prometheus metrics on, as 127.0.0.1:9464; port 0 takes a free one. Who scrapes shows the token that the file metrics.token under dir has.")
 
 	t.share(&c.Trace.Ratio, "trace.ratio", 0.01, "Share of the tasks without a traced caller that are traced; OTEL_TRACES_SAMPLER goes before it.")
 

@@ -15,7 +15,7 @@ type Telemetry = observe.Telemetry
 
 func (n *Node) newObserver() *observe.Observer {
 	cfg := observe.Config{
-		Name: n.cfg.Name, Ratio: n.cfg.TraceRatio, Clock: n.clock, Log: n.cfg.Logger, Life: n.life, Go: n.work.Go,
+		Name: n.cfg.Name, Home: n.dir, Ratio: n.cfg.TraceRatio, Clock: n.clock, Log: n.cfg.Logger, Life: n.life, Go: n.work.Go,
 		Warn:     func(msg string, args ...any) { n.limited.warn(msg, args...) },
 		Snapshot: func(ctx context.Context) metrics.Snapshot { return n.inspect.Snapshot(ctx) },
 		Tree:     func() []state.Component { return n.inspect.Tree() },
@@ -30,6 +30,9 @@ func (n *Node) newObserver() *observe.Observer {
 // StartTelemetry sets the bounds of what the node records and begins to serve metrics. Without it the
 // node records with the defaults and serves nothing. Only the first call counts.
 func (n *Node) StartTelemetry(t Telemetry) error { return n.obs.Configure(t) }
+
+// MetricsToken is the file of the token that the metrics are served for, where they are.
+func (n *Node) MetricsToken() string { return filepath.Join(n.dir, observe.TokenName) }
 
 // MetricsURL is where metrics are served, empty if they are not.
 func (n *Node) MetricsURL() string { return n.obs.MetricsURL() }

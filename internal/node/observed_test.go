@@ -311,7 +311,19 @@ func TestMetricsAreServed(t *testing.T) {
 	until(t, c, state.MethodStatus, nil, func(s state.Status) bool { return s.Tasks["FINISHED"] == 1 })
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: tr, Timeout: testkit.Patience()}).Get(n.MetricsURL())
+	token, err := os.ReadFile(n.MetricsToken())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode, loose := othersMay(n.MetricsToken()); loose || mode == 0 {
+		t.Errorf("the token's file has the mode %v", mode)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.MetricsURL(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	resp, err := (&http.Client{Transport: tr, Timeout: testkit.Patience()}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

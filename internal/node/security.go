@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"mobula/internal/ids"
+	"mobula/internal/node/observe"
 	"mobula/internal/sockets"
 	"mobula/internal/state"
 )
@@ -81,8 +82,7 @@ func (r *requests) ownListeners(weak func(what, mend string)) []state.Listening 
 		if u, err := url.Parse(at); err == nil {
 			host = u.Host
 		}
-		out = append(out, state.Listening{Network: "tcp", Address: host, For: "metrics", Protection: "loopback only, without a token", Open: true})
-		weak("every user of this machine can read the metrics at "+at, "leave metrics.address out, and scrape with mobula or by OTEL_EXPORTER_OTLP_ENDPOINT, if that is too much")
+		out = append(out, state.Listening{Network: "tcp", Address: host, For: "metrics", Protection: "loopback only, with the token of the file " + observe.TokenName})
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func (r *requests) ownListeners(weak func(what, mend string)) []state.Listening 
 // filesSecurity looks at the modes of the node's directory and of what only the node may read.
 func (r *requests) filesSecurity(weak func(what, mend string)) {
 	paths := []string{r.dir}
-	for _, name := range []string{"secret", "identity", "home", "credentials.pem", "credentials.key", "cluster.secret", "cluster.json", "authority.json", "bundle.json"} {
+	for _, name := range []string{"secret", "identity", "home", "credentials.pem", "credentials.key", "cluster.secret", "cluster.json", "authority.json", "bundle.json", observe.TokenName} {
 		paths = append(paths, filepath.Join(r.dir, name))
 	}
 	for _, path := range paths {

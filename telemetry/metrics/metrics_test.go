@@ -81,20 +81,15 @@ func TestCardinalityIsBounded(t *testing.T) {
 func TestAScrape(t *testing.T) {
 	m := New(func(context.Context) Snapshot { return busy(2) })
 	m.Mailboxes.Observe(1e9, tree(1, 1))
-	s, err := Serve("127.0.0.1:0", m)
+	s, err := Serve("127.0.0.1:0", "secret", m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := &http.Transport{}
-	resp, err := (&http.Client{Transport: tr, Timeout: testkit.Patience()}).Get(s.URL())
-	if err != nil {
-		t.Fatal(err)
+	status, body := scrape(t, tr, s.URL(), "Bearer secret")
+	if status != http.StatusOK {
+		t.Fatal(status, string(body))
 	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != 200 {
-		t.Fatal(resp.Status, err)
-	}
-	_ = resp.Body.Close() // read to its end
 	text, err := m.Text()
 	if err != nil {
 		t.Fatal(err)
@@ -114,20 +109,61 @@ func TestAScrape(t *testing.T) {
 	}
 }
 
+// scrape asks for a URL, and shows what is given.
+func scrape(t *testing.T, tr *http.Transport, url, shows string) (int, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shows != "" {
+		req.Header.Set("Authorization", shows)
+	}
+	resp, err := (&http.Client{Transport: tr, Timeout: testkit.Patience()}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, body
+}
+
+// Whoever does not show the token gets no metrics, and is not told what there is: every user of the machine reaches the address.
+func TestAScrapeWithoutTheTokenGetsNothing(t *testing.T) {
+	s, err := Serve("127.0.0.1:0", "secret", New(func(context.Context) Snapshot { return busy(2) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &http.Transport{}
+	for _, shows := range []string{"", "Bearer", "Bearer ", "Bearer secre", "Bearer secret2", "secret", "Basic secret"} {
+		for _, url := range []string{s.URL(), s.URL() + "/x"} {
+			if status, body := scrape(t, tr, url, shows); status != http.StatusUnauthorized || strings.Contains(string(body), "mobula_") || strings.Contains(string(body), "go_") {
+				t.Errorf("%s, shown %q: %d, %s", url, shows, status, body)
+			}
+		}
+	}
+	tr.CloseIdleConnections()
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOnlyLoopbackIsServed(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", "[::]:0", ":9464", "example.org:1", "10.0.0.1:1", ""} {
-		if s, err := Serve(addr, New(func(context.Context) Snapshot { return Snapshot{} })); !errors.Is(err, errs.ErrInvalid) {
+		if s, err := Serve(addr, "secret", New(func(context.Context) Snapshot { return Snapshot{} })); !errors.Is(err, errs.ErrInvalid) {
 			t.Errorf("%q: %v", addr, err)
 			if s != nil {
 				_ = s.Close(t.Context())
 			}
 		}
 	}
-	s, err := Serve("127.0.0.1:0", New(func(context.Context) Snapshot { return Snapshot{} }))
+	s, err := Serve("127.0.0.1:0", "secret", New(func(context.Context) Snapshot { return Snapshot{} }))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Serve(s.l.Addr().String(), New(func(context.Context) Snapshot { return Snapshot{} })); err == nil || !strings.Contains(err.Error(), "port 0") {
+	if _, err := Serve(s.l.Addr().String(), "secret", New(func(context.Context) Snapshot { return Snapshot{} })); err == nil || !strings.Contains(err.Error(), "port 0") {
 		t.Errorf("an address that is taken: %v", err)
 	}
 	if err := s.Close(t.Context()); err != nil {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"bytes"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
@@ -23,11 +24,11 @@ type Server struct {
 	done chan struct{}
 }
 
-// Serve begins to serve the metrics at a loopback address; port 0 takes a free one.
-func Serve(addr string, m *Set) (*Server, error) {
+// Serve begins to serve the metrics at a loopback address, to whoever shows the token; port 0 takes a free one. Every user of the machine reaches the address.
+func Serve(addr, token string, m *Set) (*Server, error) {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil || !ap.Addr().IsLoopback() {
-		return nil, errs.New(errs.CodeInvalid, "metrics address %q: want a loopback address and a port, as 127.0.0.1:9464; there is no authentication", addr)
+		return nil, errs.New(errs.CodeInvalid, "metrics address %q: want a loopback address and a port, as 127.0.0.1:9464; there is no encryption", addr)
 	}
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -35,12 +36,25 @@ func Serve(addr string, m *Set) (*Server, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
-	s := &Server{l: l, done: make(chan struct{}), s: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}
+	s := &Server{l: l, done: make(chan struct{}), s: &http.Server{Handler: withToken(token, mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}}
 	go func() {
 		defer close(s.done)
 		_ = s.s.Serve(l) // ends with Close
 	}()
 	return s, nil
+}
+
+// withToken refuses whoever does not show the token, whatever is asked for.
+func withToken(token string, h http.Handler) http.Handler {
+	want := []byte("Bearer " + token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "the bearer token is needed that the file metrics.token of the node's directory has", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // URL is where the metrics are.

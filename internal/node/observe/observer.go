@@ -34,6 +34,7 @@ type Telemetry struct {
 type Config struct {
 	Name  string
 	Dir   string  // of files of task events; empty: none are kept
+	Home  string  // the node's directory, where the token is that metrics are served for
 	Ratio float64 // share of tasks without a traced caller that are traced
 	Clock steady.Clock
 	Log   *slog.Logger
@@ -137,7 +138,11 @@ func (o *Observer) configure(t Telemetry) error {
 	if t.Metrics == "" {
 		return nil
 	}
-	s, err := metrics.Serve(t.Metrics, o.set)
+	token, err := metricsToken(o.cfg.Home)
+	if err != nil {
+		return err
+	}
+	s, err := metrics.Serve(t.Metrics, token, o.set)
 	if err != nil {
 		return err
 	}
