@@ -149,3 +149,23 @@ func TestAClusterWhoseTablesAreElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// A control-plane server without CPUs runs nobody's tasks or actors: all run on the data node, those of a driver beside the server too.
+func TestAServerWithoutCPUsRunsNoWork(t *testing.T) {
+	cfg := harness.WiredConfig(t, "n1")
+	cfg.CPUs = -1
+	first := harness.StartWired(t, cfg)
+	second := harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data))
+	ctx, _ := harness.ConnectTo(t, first)
+	var refs []mobula.Ref[string]
+	for range 8 {
+		refs = append(refs, harness.Where.Go(ctx, mobula.V(10)))
+	}
+	at, err := mobula.GetAll(ctx, refs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(at, func(a string) bool { return a != second.Address() }) {
+		t.Errorf("tasks ran at %v, want %s", at, second.Address())
+	}
+}

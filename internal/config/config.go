@@ -12,7 +12,7 @@ type Config struct {
 	Dir          string
 	GCS          []string // URLs; none: embedded
 	Namespace    string
-	CPUs         float64
+	CPUs         float64 // 0: the machine's; NoCPUs: none
 	GPUs         float64
 	Memory       Bytes
 	MemoryLimit  Bytes

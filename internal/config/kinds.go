@@ -60,6 +60,28 @@ func (t *table) number(p *float64, key, words, doc string, check func(float64) e
 	})
 }
 
+// cpus is a number that may be 0 (NoCPUs), which is not the same as to be left out.
+func (t *table) cpus(p *float64, key, words, doc string) {
+	scalar(t, p, named(key, "number", words, doc), 0, func(s string) (float64, error) {
+		v, err := strconv.ParseFloat(s, 64)
+		switch {
+		case err != nil || v != v || v-v != 0:
+			return 0, fmt.Errorf("not a number; give one such as 4 or 0.5")
+		case v == 0:
+			return NoCPUs, nil
+		}
+		return v, someCPU(v)
+	}, func(v float64) string {
+		switch v {
+		case 0:
+			return ""
+		case NoCPUs:
+			return "0"
+		}
+		return showNumber(v)
+	})
+}
+
 func (t *table) fraction(p *float64, key string, def float64, doc string) {
 	t.ratio(p, key, def, doc, func(v float64) bool { return v > 0 && v <= 1 }, "a fraction above 0 and up to 1")
 }

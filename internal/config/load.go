@@ -69,6 +69,9 @@ func Load(in Input) (*Config, error) {
 		}
 	}
 	c.sources = l.sources
+	if c.CPUs == NoCPUs && c.Listen == "" && len(c.Join) == 0 {
+		l.bad("%s: \"0\": %v. A node of a cluster may have none: say listen or join, too", c.Source("cpus"), someCPU(0))
+	}
 	if err := errors.Join(l.errs...); err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func TestTheRuntimesOwnVariablesAreKnown(t *testing.T) {
 	}
 }
 
-// For the node 0 CPUs would mean all of the machine's, so 0 is an error in every source.
+// A node that is alone is of no use without CPUs, so 0 is an error in every source.
 func TestNoCPUsAreRefused(t *testing.T) {
 	for _, in := range []Input{
 		{Environ: []string{"MOBULA_CPUS=0"}}, {Environ: []string{"MOBULA_RESOURCES=cpu=0"}}, {Flags: flags(t, "--cpus", "0")},
@@ -171,6 +171,21 @@ func TestNoCPUsAreRefused(t *testing.T) {
 	} {
 		if _, err := Load(in); err == nil || !strings.Contains(err.Error(), "want more than 0; leave it out for all CPUs of the machine") {
 			t.Errorf("%+v: %v", in, err)
+		}
+	}
+}
+
+// A node of a cluster may have no CPUs, as a control-plane server that is to run nobody's code. A process that is given the settings has none either.
+func TestANodeOfAClusterMayHaveNoCPUs(t *testing.T) {
+	for _, in := range []Input{{Flags: flags(t, "--cpus", "0", "--listen", "10.0.0.1")}, {Environ: []string{"MOBULA_CPUS=0", "MOBULA_JOIN=10.0.0.1"}}} {
+		c, err := Load(in)
+		if err != nil || c.CPUs != NoCPUs {
+			t.Fatalf("%+v: %v, %v", in, c, err)
+		}
+		for _, v := range c.Describe() {
+			if v.Key == "cpus" && v.Value != "0" {
+				t.Errorf("it is shown as %q", v.Value)
+			}
 		}
 	}
 }

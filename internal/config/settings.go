@@ -31,7 +31,7 @@ func (c *Config) settings() []setting {
 	t.text(&c.Dir, "dir", "", "mobula-UID/default under the directory for temporary files; of an embedded node a fresh one", "Directory of the node's socket, logs, control plane and owner logs. One node a directory.")
 	t.servers(&c.GCS, "gcs", "Control plane, which has the names of actors and the nodes of a cluster: \"embedded\" in the node, or the URL of a NATS server with JetStream, or those of a set of servers, with commas.")
 	t.text(&c.Namespace, "namespace", "default", "", "Namespace of actor names for programs that name none.")
-	t.number(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once.", someCPU)
+	t.cpus(&c.CPUs, "cpus", "the machine's", "CPUs that tasks may ask for; that many one-CPU tasks run at once. A node of a cluster may have 0, and is given no work that asks for a CPU.")
 	t.number(&c.GPUs, "gpus", "0", "GPUs that tasks may ask for.", nonNegative)
 	t.size(&c.Memory, "memory", 0, "the machine's without the store", "Memory that tasks may ask for as the resource \"memory\".", nil)
 	t.size(&c.MemoryLimit, "memory-limit", 0, "none", "Memory that the node, its programs and workers, and the object store may take together. When the processes' heaps grow the store gives way: what it has no room for lies on disk. Nothing is ended for it.", nil)
@@ -155,7 +155,10 @@ func either(words, value string) string {
 	return value
 }
 
-// someCPU refuses 0, which the node takes for all CPUs of the machine.
+// NoCPUs is the value of CPUs where none are said: 0 is that of all CPUs of the machine.
+const NoCPUs = -1
+
+// someCPU refuses no CPUs, for a node that would be of no use.
 func someCPU(v float64) error {
 	if v <= 0 {
 		return fmt.Errorf("want more than 0; leave it out for all CPUs of the machine")

@@ -39,7 +39,7 @@ type Config struct {
 
 	Bound bool // to the program that started it, nobody restarts it: its segment goes with the process, kept or not
 
-	CPUs   float64 // default: the machine's
+	CPUs   float64 // default: the machine's; negative: none
 	GPUs   float64 // default 0
 	Memory int64   // bytes that tasks may reserve; default: the machine's less the store
 	// MemoryLimit is what the node, its clients and the store may take together, in bytes: the store gives way to the processes'
@@ -95,6 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Wires == nil || c.Wires.Role != trust.Driver { // such a node runs no work unless told
 		def(&c.CPUs, float64(runtime.NumCPU()))
 	}
+	c.CPUs = max(c.CPUs, 0)
 	total := machineMemory()
 	def(&c.StoreBytes, min(max(total*3/10, 75<<20), 200_000_000_000))
 	def(&c.Memory, int64(total-min(total/2, c.StoreBytes)))
@@ -150,7 +151,6 @@ func (c Config) validate() error {
 	fraction := func(name string, v float64) {
 		bad(v <= 0 || v > 1, "%s is %v; want a fraction above 0 and up to 1", name, v)
 	}
-	bad(c.CPUs < 0, "CPUs is %v; want 0 or more", c.CPUs)
 	bad(c.NoGCS && len(c.GCS) > 0, "the node is to run without a control plane, and with the one at %v", gcsshell.Redacted(c.GCS))
 	bad(c.GPUs < 0, "GPUs is %v; want 0 or more", c.GPUs)
 	bad(c.StoreBytes < 1<<20, "the store's size is %d bytes; want 1 MiB or more", c.StoreBytes)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,5 +124,20 @@ func TestTheShareOfTracedTasksGetsToDrivers(t *testing.T) {
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_on")
 	if n := share(Config{TraceRatio: -1}); n != 2000 {
 		t.Errorf("OTEL_TRACES_SAMPLER=always_on: %d of 2000 are traced", n)
+	}
+}
+
+// No CPUs are none, and not those of the machine.
+func TestNoCPUsAreNone(t *testing.T) {
+	c, err := config.Load(config.Input{Options: map[string]any{"cpus": 0, "listen": "127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := ConfigFrom(c, nil).withDefaults()
+	if err != nil || cfg.CPUs != 0 {
+		t.Errorf("%v CPUs, %v", cfg.CPUs, err)
+	}
+	if i := slices.IndexFunc(cfg.resources(), func(r wire.Resource) bool { return r.Name == "CPU" && r.Amount != 0 }); i >= 0 {
+		t.Errorf("it has %v", cfg.resources()[i])
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
-	"mobula/internal/trust"
 	"mobula/raylet"
 	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
@@ -29,8 +28,8 @@ func (r *rayletShell) open() (err error) {
 	if r.sup, err = actors.Supervisor(r.sys, "raylet", "raylet", actors.Policy{MaxRestarts: 10, Window: time.Minute}); err != nil {
 		return err
 	}
-	if r.cfg.Wires != nil && r.cfg.Wires.Role == trust.Driver {
-		return nil // such a node may have none
+	if r.cfg.Wires != nil && r.cfg.CPUs == 0 {
+		return nil // a node of a cluster may have none: a driver's, or a control-plane server that is to run nobody's code
 	}
 	return raylet.CheckResources(r.cfg.resources())
 }
