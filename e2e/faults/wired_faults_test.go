@@ -153,6 +153,29 @@ func TestACopyThatWasMovedTakesOver(t *testing.T) {
 	}
 }
 
+// A copy from which the node's identity was removed is another node: with a token it joins beside the one that it was copied from.
+func TestACopyWithoutAnIdentityJoinsByToken(t *testing.T) {
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
+	second := harness.StartWired(t, cfg)
+	copied := harness.WiredConfig(t, "n3")
+	copyFiles(t, copied.Dir, cfg.Dir)
+	for _, name := range []string{"identity", "home"} {
+		harness.Must(t, os.Remove(filepath.Join(copied.Dir, name)))
+	}
+	refused(t, copied, trust.ErrNode, "join with a token")
+	third := harness.StartWired(t, harness.JoinTo(t, first, copied, trust.Data))
+	if third.ID() == second.ID() {
+		t.Errorf("the copy is node %s, too", third.ID())
+	}
+	ctx, _ := harness.ConnectTo(t, first)
+	for _, n := range []*node.Node{second, third} {
+		if at, err := onNode.Go(ctx, mobula.V(0), mobula.OnNode(n.ID())).Get(ctx); err != nil || at != n.ID() {
+			t.Errorf("a task for node %s ran on %q, %v", n.ID(), at, err)
+		}
+	}
+}
+
 // copyFiles copies a directory, but for what is no file, such as sockets.
 func copyFiles(t *testing.T, to, from string) {
 	t.Helper()

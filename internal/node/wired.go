@@ -122,7 +122,8 @@ func (w *wired) Begin(ctx context.Context, claim register.Claim) (row register.R
 const returnTime = 5 * time.Second
 
 // joins tells whether the node is to join with its token. One that is of the cluster comes back by its certificate, and renews that first: it may have expired
-// while the node was off, and a server says at once why it lets a node in no more. A node that was revoked, or off for too long, joins again if it has a token.
+// while the node was off, and a server says at once why it lets a node in no more. A node that was revoked, or off for too long, joins again if it has a token;
+// so does one whose directory was made another node's, by the removal of its identity.
 func (w *wired) joins(ctx context.Context) (bool, error) {
 	switch {
 	case !w.member.In():
@@ -136,7 +137,7 @@ func (w *wired) joins(ctx context.Context) (bool, error) {
 	switch {
 	case err == nil:
 		return false, nil
-	case w.cfg.Wires.Token != "" && (errors.Is(err, trust.ErrRevoked) || errors.Is(err, trust.ErrExpired)):
+	case w.cfg.Wires.Token != "" && (errors.Is(err, trust.ErrRevoked) || errors.Is(err, trust.ErrExpired) || errors.Is(err, trust.ErrNode)):
 		return true, nil
 	case errors.Is(err, errs.ErrPermission) && !errors.Is(err, trust.ErrClock): // with a clock that was set back it goes by what it has
 		return false, err

@@ -36,6 +36,9 @@ func (m *Member) Join(ctx context.Context, claim register.Claim) (register.Row, 
 	if err != nil {
 		return register.Row{}, err
 	}
+	if l := m.Live(); l != nil && l.Name().Home != g.Row.Home {
+		m.live.Store(nil) // the directory's certificate is of the node that it was copied from
+	}
 	return g.Row, m.enter(g)
 }
 
