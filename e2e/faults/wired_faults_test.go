@@ -235,6 +235,23 @@ func TestAServerOfJoinsThatIsNone(t *testing.T) {
 	}
 }
 
+// Who joins at a data node, or at another one of a server's ports, is told what is there.
+func TestAJoinAtTheWrongNodeOrPort(t *testing.T) {
+	cfg := harness.WiredConfig(t, "n1")
+	first := harness.StartWired(t, cfg)
+	second := harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data))
+	for at, says := range map[string]string{
+		second.ClusterAddress(): "no control-plane server",
+		net.JoinHostPort("127.0.0.1", strconv.Itoa(cfg.Wires.GossipPort)): "not the port of its --listen",
+		net.JoinHostPort("127.0.0.1", strconv.Itoa(cfg.Wires.GCSPort)):    "has this port for something else",
+		net.JoinHostPort("127.0.0.1", strconv.Itoa(cfg.Wires.RoutesPort)): "has this port for something else",
+	} {
+		joins := harness.JoinTo(t, first, harness.WiredConfig(t, "n3"), trust.Data)
+		joins.Wires.Join = []string{at}
+		refused(t, joins, errs.ErrNoNode, at, says)
+	}
+}
+
 // Two nodes of a cluster spill to one directory at once, and each reads back what is its own.
 func TestNodesShareASpillTarget(t *testing.T) {
 	shared := harness.TempDir(t)

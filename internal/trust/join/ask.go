@@ -7,8 +7,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"mobula/internal/errs"
@@ -63,7 +66,10 @@ func exchange(ctx context.Context, bare net.Conn, cfg *tls.Config, token string,
 		return Grant{}, fmt.Errorf("join: %w", err)
 	}
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return Grant{}, why(ctx, "join: TLS handshake", err)
+		return Grant{}, why(ctx, "join: TLS handshake", noServer(err))
+	}
+	if conn.ConnectionState().NegotiatedProtocol != Protocol {
+		return Grant{}, fmt.Errorf("join: %w", errOtherPort)
 	}
 	question := request{
 		Version: version, Release: release.Version, Token: token, Request: csr, Node: w.Node, Cluster: w.Cluster, Address: w.Address, Role: w.Role, Claim: w.Claim,
@@ -82,6 +88,22 @@ func exchange(ctx context.Context, bare net.Conn, cfg *tls.Config, token string,
 		return Grant{}, fmt.Errorf("join: %w", a.Refused.err())
 	}
 	return granted(a, w, wall())
+}
+
+// errOtherPort says that a node of the cluster listens for something else there.
+var errOtherPort = errors.New("a control-plane server has this port for something else: nodes join at the port of its --listen, 7710 unless it was told another one")
+
+// noServer says what answers that is no server of joins, as far as the end of the handshake tells.
+func noServer(err error) error {
+	var record tls.RecordHeaderError
+	var other *net.OpError
+	switch {
+	case errors.As(err, &other) && other.Op == "remote error" && other.Err.Error() == "tls: no application protocol": // crypto/tls exports no alert
+		return fmt.Errorf("a node is there that is no control-plane server, and lets nobody in: mobula list nodes shows which ones are (%w)", err)
+	case errors.As(err, &record), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return fmt.Errorf("what listens there is no node, or that is not the port of its --listen (%w)", err)
+	}
+	return err
 }
 
 // granted checks what the server gave.
