@@ -19,28 +19,34 @@ const (
 	forgetAfter = 10 * time.Minute
 )
 
-// clusterCopies is how many copies of each table a cluster keeps, once it has that many servers.
-const clusterCopies = 3
+// fewest is how many servers must be there before one is taken out of the set: with fewer nothing is left to lose.
+const fewest = 3
 
-// grow cares for the set as long as this server leads it: the tables get more copies as soon as there are servers for them, and a server that is
+// grow cares for the set as long as this server leads it: the tables get more copies as soon as there are servers for them (replicas), and a server that is
 // away for long is replaced if there is another one for each of its copies.
 func (g *GCS) grow() {
 	js, err := jetstream.New(g.nc)
 	if err != nil {
 		return // it was made from the same connection before
 	}
-	copied, since := false, make(map[string]time.Time) // since when each that is away is
+	copies, since := 0, make(map[string]time.Time) // copies that each table has, 0: not known; since when each server that is away is
 	for ; g.ctx.Err() == nil; sleep(g.ctx, growEvery) {
 		set := g.srv.set()
-		if !copied && set.current >= clusterCopies && len(set.away) == 0 {
-			copied = g.spread(js) == nil // else it is tried again
+		want := 1
+		if len(set.away) == 0 {
+			want = replicas(set.current)
+		}
+		if set.current > 0 && (copies == 0 || want > copies) {
+			if have, err := g.spread(js, want); err == nil { // else it is tried again
+				copies = have
+			}
 		}
 		maps.DeleteFunc(since, func(peer string, _ time.Time) bool { return !slices.Contains(set.away, peer) })
 		for _, peer := range set.away {
 			if _, known := since[peer]; !known {
 				since[peer] = time.Now()
 			}
-			if set.current < clusterCopies || time.Since(since[peer]) < time.Duration(g.srv.away.Load()) {
+			if copies == 0 || set.current < max(copies, fewest) || time.Since(since[peer]) < time.Duration(g.srv.away.Load()) {
 				continue
 			}
 			if err := g.replace(peer); err != nil && g.cfg.Logger != nil {
@@ -77,23 +83,30 @@ func (s *Server) set() (set servers) {
 	return set
 }
 
-// spread has each table keep three copies.
-func (g *GCS) spread(js jetstream.JetStream) error {
+// spread has each table keep that many copies, or more if it does already, and gives how many each has at least.
+func (g *GCS) spread(js jetstream.JetStream, copies int) (have int, err error) {
 	ctx, cancel := context.WithTimeout(g.ctx, opTimeout)
 	defer cancel()
-	var failed []error
 	names := []string{trustBucket}
 	for _, b := range shared {
 		names = append(names, name(b))
 	}
+	var failed []error
 	for _, n := range names {
 		s, err := js.Stream(ctx, "KV_"+n)
-		if err == nil && s.CachedInfo().Config.Replicas < clusterCopies {
-			_, err = js.UpdateKeyValue(ctx, bucket(n, clusterCopies, markerTTL))
+		if err == nil {
+			has := s.CachedInfo().Config.Replicas
+			if has < copies {
+				_, err = js.UpdateKeyValue(ctx, bucket(n, copies, markerTTL))
+				has = copies
+			}
+			if have == 0 || has < have {
+				have = has
+			}
 		}
 		failed = append(failed, err)
 	}
-	return errors.Join(failed...)
+	return have, errors.Join(failed...)
 }
 
 // replace takes a server out of the set. What it had is copied to another one. If it comes back, it joins the set again.

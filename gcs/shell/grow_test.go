@@ -138,6 +138,32 @@ func TestASetGrowsAndLosesAServer(t *testing.T) {
 	w.end(t, n.tables)
 }
 
+// Five servers keep five copies of each table: the loss of any two at once is none.
+func TestFiveServersLoseTwo(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for home := ids.Home(1); home <= 5; home++ {
+		c.server(home, nil)
+	}
+	c.begin(c.nodes[1].GCS, 1, 2, 3, 4, 5)
+	testkit.Eventually(t, "five copies of each table", func() bool {
+		for _, b := range shared {
+			if copies(t, c.nodes[5], b) != 5 {
+				return false
+			}
+		}
+		return true
+	})
+	c.stop(1)
+	c.stop(2)
+	if _, err := c.nodes[4].Call(testkit.Within(t), gcs.Claim{Actor: actorOf(4, "hits")}); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.nodes[3].Trust().Keys(testkit.Within(t), "token."); err != nil {
+		t.Error(err)
+	}
+}
+
 // A server that is gone for good is replaced by one that joins: the tables have three copies again, and the loss of another server is none.
 func TestAServerIsReplaced(t *testing.T) {
 	t.Parallel()
