@@ -180,6 +180,9 @@ type NodeStatus struct {
 	Dir       string                   `json:"dir"`
 	Metrics   string                   `json:"metrics,omitempty"` // URL
 	Control   string                   `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it failed
+	Cluster   string                   `json:"cluster,omitempty"` // id of the cluster that the node is of on a network
+	Role      string                   `json:"role,omitempty"`    // in it: data, control-plane or driver
+	Reached   string                   `json:"reached,omitempty"` // HOST:PORT where other nodes reach it
 	Resources map[string]ResourceState `json:"resources"`
 	Labels    map[string]string        `json:"labels"` // of the node, by which tasks may choose it
 	Leases    int                      `json:"leases"`

@@ -62,6 +62,14 @@ type NodeRecord struct {
 	Dead   bool          `json:"-"` // in a list: its life was ended
 }
 
+// What other nodes want of a node, by which NodeRecord.Addresses has the address.
+const (
+	AtNodes  = "nodes" // messages, objects, and joins of a control-plane server
+	AtGossip = "gossip"
+	AtTables = "gcs"
+	AtRoutes = "routes"
+)
+
 // HomeRecord is a home and who has it.
 type HomeRecord struct {
 	register.Row

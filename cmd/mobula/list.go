@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -212,10 +213,10 @@ func (a *app) nodeTable(w io.Writer, ns []state.Node) {
 		}
 		given := maps.Clone(n.Labels) // the others are the same on most nodes, and in --json
 		maps.DeleteFunc(given, func(key, _ string) bool { return labels.Reserved(key) })
-		data = append(data, []string{n.ID, n.Name, n.State, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, strings.Join(rs, ", "), labels.String(given), n.Address})
+		data = append(data, []string{n.ID, n.Name, n.State, cmp.Or(n.Role, "-"), time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, strings.Join(rs, ", "), labels.String(given), cmp.Or(n.Reached, n.Address)})
 	}
 	rows(w, columns{
-		head:  []string{"HOME", "NAME", "STATE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "LABELS", "ADDRESS"},
+		head:  []string{"HOME", "NAME", "STATE", "ROLE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "LABELS", "ADDRESS"},
 		right: []string{"HEARD", "AGE", "PID"},
 		less:  []string{"PID", "VERSION", "ADDRESS", "LABELS", "HEARD", "AGE", "RESOURCES"},
 	}, data)

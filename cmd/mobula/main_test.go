@@ -148,7 +148,7 @@ var graph = state.Graph{
 
 var replies = map[string]any{
 	state.MethodStatus: state.Status{
-		Node: "n1", Address: "/run/n1.sock", PID: 42, Version: "v1.2.3", Started: at, Now: at + 3_725e9, Control: "up", Metrics: "http://127.0.0.1:9464/metrics",
+		Node: "n1", Address: "/run/n1.sock", PID: 42, Version: "v1.2.3", Started: at, Now: at + 3_725e9, Control: "up", Cluster: "abc", Role: "data", Reached: "10.0.0.1:7710", Metrics: "http://127.0.0.1:9464/metrics",
 		Resources: map[string]state.Resource{"CPU": {Total: 4, Free: 1.5}, "memory": {Total: 8 << 30, Free: 4 << 30}, "tpu": {Total: 2, Free: 2}},
 		Labels:    map[string]string{"mobula.io/node-id": "0", "zone": "a"},
 		Leases:    3, Workers: 2, Clients: 5, Tasks: map[string]int{"RUNNING": 3, "FINISHED": 100, "FAILED": 0}, Actors: map[string]int{"ALIVE": 1},
@@ -173,7 +173,7 @@ var replies = map[string]any{
 	state.MethodNodes: state.Page[state.Node]{Total: 2, Rows: []state.Node{
 		{ID: "0", Name: "host-1", State: state.NodeAlive, Address: "/tmp/a/node.sock", PID: 77, Version: "0.4.0", Epoch: 3, Resources: map[string]float64{"CPU": 4, "memory": 8 << 30},
 			Labels: map[string]string{"mobula.io/node-id": "0", "zone": "a"}},
-		{ID: "1", Name: "host-2", State: state.NodeSilent, PID: 78, Heard: 21_500_000_000, Resources: map[string]float64{"CPU": 2}}}},
+		{ID: "1", Name: "host-2", State: state.NodeSilent, Role: "data", Address: "/tmp/b/node.sock", Reached: "10.0.0.2:7710", PID: 78, Heard: 21_500_000_000, Resources: map[string]float64{"CPU": 2}}}},
 	state.MethodComponents: state.Page[state.Component]{Total: 2, Rows: []state.Component{
 		{Path: "root/raylet", Kind: "raylet"}, {Path: "root/raylet/owner/1", Kind: "owner", Restarts: 2, Depth: 7, Bound: 65536, Handled: 1234, Error: "panic: x"}}},
 	state.MethodMemory: state.Memory{Store: state.Store{Limit: 1 << 30, Held: 64 << 20, Waiting: 1}, Inline: 5, Objects: state.Page[state.Object]{Total: 9, Truncated: true, Next: "5/" + taskID + ":0",

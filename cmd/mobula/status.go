@@ -43,6 +43,9 @@ func statusText(w io.Writer, s *state.Status) {
 	line("node", "%s, %s, process %d, up %s", s.Node, s.Version, s.PID, span(time.Duration(s.Now-s.Started)))
 	line("address", "%s", s.Address)
 	line("control", "%s", s.Control)
+	if s.Cluster != "" {
+		line("cluster", "%s; role %s; other nodes reach it at %s", s.Cluster, s.Role, s.Reached)
+	}
 	if s.Metrics != "" {
 		line("metrics", "%s, for the bearer token in %s", s.Metrics, filepath.Join(s.Dir, observe.TokenName))
 	}

@@ -24,6 +24,15 @@ func TestTheCheckKnowsEachListener(t *testing.T) {
 	if len(report.Nodes) != 3 || len(report.Unreachable) > 0 || report.Exposed() > 0 {
 		t.Fatalf("checked are %d nodes, without answer %v, exposed %d: %+v", len(report.Nodes), report.Unreachable, report.Exposed(), report)
 	}
+	var listed struct {
+		Rows []struct{ Name, Role, Reached string }
+	}
+	must(t, c.Nodes()[1].Ask(ctx, &listed, "list", "nodes"))
+	for i, r := range listed.Rows {
+		if n := c.Nodes()[slices.IndexFunc(c.Nodes(), func(n *nodes.Node) bool { return n.Name == r.Name })]; r.Reached != fmt.Sprintf("%v:%d", n.Host.Addr, nodes.Port) || (r.Role == "control-plane") != (i == 0) {
+			t.Errorf("node %s on %v is listed as %+v", n.Name, n.Host.Addr, r)
+		}
+	}
 	for i, n := range c.Nodes() {
 		of := report.Nodes[slices.IndexFunc(report.Nodes, func(s state.NodeSecurity) bool { return s.Node == n.Name })]
 		var listed, there []string

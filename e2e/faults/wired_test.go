@@ -32,8 +32,11 @@ func startCluster(t *testing.T, n int) (nodes []*node.Node) {
 // A cluster from nothing: a node founds it, others join by token over TLS, and tasks and values move between them.
 func TestAClusterFromNothing(t *testing.T) {
 	nodes := startCluster(t, 3)
-	ctx, _ := harness.ConnectTo(t, nodes[1])
+	ctx, c := harness.ConnectTo(t, nodes[1])
 	harness.RanOn(ctx, t, nodes)
+	if s, err := c.Status(ctx); err != nil || s.Cluster == "" || s.Role != "data" || s.Reached != nodes[1].ClusterAddress() {
+		t.Errorf("its status is %+v, %v", s, err)
+	}
 	var refs []mobula.Ref[[]byte]
 	want := 0
 	for i := range 9 {

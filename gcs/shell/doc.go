@@ -10,7 +10,7 @@
 // # In a cluster
 //
 // A server of a cluster (Config.Listen) listens for nodes and for the other servers, with TLS and certificates on both sides (package trust/credentials).
-// It runs clustered from its first start, alone too; when there are three, the tables get three copies (grow). Each server's core judges by the heartbeats
+// It runs clustered from its first start, alone too; when there are three or five, the tables get as many copies (grow). Each server's core judges by the heartbeats
 // which lives are over, and ends them in the table of homes. What the tables say of nodes goes out by Config.Heard, Fenced and Left.
 //
 // Any other node (Config.Live) may say two things to NATS: requests on subjects that have its home in them, mobula.gcs.from.HOME, and subscriptions

@@ -34,6 +34,9 @@ func (v inspected) Outline(out *metrics.Snapshot) {
 	s.Node, s.Address, s.PID, s.Version, s.Started, s.Now = n.cfg.Name, n.Address(), os.Getpid(), release.Build(), n.since, n.clock.Now()
 	s.Dir, s.Metrics, s.Control, s.Restarts, s.Clients = n.dir, n.MetricsURL(), n.control.state(), n.sys.Restarts(), len(n.sessions.all())
 	s.Labels = n.cfg.labels(n.numbers.Row().Home)
+	if n.wired.on() && n.wired.member.In() {
+		s.Cluster, s.Role, s.Reached = n.wired.member.Live().Name().Cluster, n.Role(), n.ClusterAddress()
+	}
 	s.Graphs, s.Lost = n.graphs.running(), n.files.Lost()
 	n.obs.Outline(out)
 }

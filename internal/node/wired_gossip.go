@@ -201,7 +201,7 @@ func (w *wired) tell(ev membership.Event) {
 func nodeOf(r gcs.NodeRecord) membership.Node {
 	return membership.Node{
 		Life: r.Life(), Identity: r.Identity, Role: gossipRoles[trust.Role(r.Role)], Release: r.Version, Protocol: internode.Version,
-		Addresses: membership.Addresses{Gossip: r.Addresses[atGossip], Message: r.Addresses[atNodes], Transfer: r.Addresses[atNodes]},
+		Addresses: membership.Addresses{Gossip: r.Addresses[gcs.AtGossip], Message: r.Addresses[gcs.AtNodes], Transfer: r.Addresses[gcs.AtNodes]},
 	}
 }
 

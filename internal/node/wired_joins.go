@@ -32,7 +32,7 @@ func (w *wired) enrolment(ctx context.Context) (e join.Enrolment, err error) {
 
 // serverAt is where a control-plane server listens, as its row in the table of nodes says.
 func serverAt(at map[string]string) join.Addresses {
-	return join.Addresses{Address: at[atNodes], GCS: at[atGCS], Routes: at[atRoutes], Gossip: at[atGossip]}
+	return join.Addresses{Address: at[gcs.AtNodes], GCS: at[gcs.AtTables], Routes: at[gcs.AtRoutes], Gossip: at[gcs.AtGossip]}
 }
 
 // homes is the register of homes as a server of joins asks it.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/trust"
 )
@@ -50,18 +51,10 @@ const (
 	portRoutes
 )
 
-// The names of addresses in a node's row of the control plane's table.
-const (
-	atNodes  = "nodes"
-	atGossip = "gossip"
-	atGCS    = "gcs"
-	atRoutes = "routes"
-)
-
 // all are the addresses for others, as the node's row has them.
 func (a addresses) all() map[string]string {
 	out := make(map[string]string)
-	for i, name := range [...]string{portNodes: atNodes, portGossip: atGossip, portGCS: atGCS, portRoutes: atRoutes} {
+	for i, name := range [...]string{portNodes: gcs.AtNodes, portGossip: gcs.AtGossip, portGCS: gcs.AtTables, portRoutes: gcs.AtRoutes} {
 		if a.port[i] != 0 {
 			out[name] = a.shown(i)
 		}

@@ -106,8 +106,10 @@ type Graph struct {
 type Node struct {
 	ID        string             `json:"id"` // its home
 	Name      string             `json:"name"`
-	State     string             `json:"state"`   // NodeAlive, NodeSilent or NodeDead
-	Address   string             `json:"address"` // of its socket, on its own machine
+	State     string             `json:"state"`             // NodeAlive, NodeSilent or NodeDead
+	Address   string             `json:"address"`           // of its socket, on its own machine
+	Reached   string             `json:"reached,omitempty"` // HOST:PORT where other nodes reach it; empty: it is on no network
+	Role      string             `json:"role,omitempty"`    // in its cluster: data, control-plane or driver
 	PID       int                `json:"pid"`
 	Version   string             `json:"version"`
 	Epoch     uint64             `json:"epoch"`     // number of its home's present life

@@ -28,6 +28,7 @@ func nodeRow(r gcs.NodeRecord) state.Node {
 	row := state.Node{
 		ID: r.Home.String(), Name: r.Name, State: state.NodeAlive, Address: r.Address, PID: r.PID, Version: r.Version, Epoch: r.Epoch,
 		Started: r.Started, Heard: int64(r.Heard), Resources: r.Resources, Labels: r.Labels,
+		Role: r.Role, Reached: r.Addresses[gcs.AtNodes],
 	}
 	switch {
 	case r.Dead:
