@@ -17,6 +17,7 @@ import (
 	"mobula/internal/node"
 	"mobula/internal/testkit"
 	"mobula/internal/trust"
+	"mobula/remote/membership"
 )
 
 // startCluster runs n nodes, the first of which founds the cluster.
@@ -89,6 +90,24 @@ func TestADriverJoinsFromElsewhere(t *testing.T) {
 	if slices.ContainsFunc(at, func(a string) bool { return a != first.Address() }) {
 		t.Errorf("its tasks ran at %v, want %s", at, first.Address())
 	}
+}
+
+// A driver's node is up as soon as it has reached the nodes that run work: it does not wait until heartbeats have told that they live.
+func TestADriverWaitsForNoHeartbeat(t *testing.T) {
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	testkit.Eventually(t, "a driver's node is up between two heartbeats", func() bool { // at some time, on a machine with other work
+		cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "d"), trust.Driver)
+		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience())
+		defer cancel()
+		began := time.Now()
+		n, err := node.Start(ctx, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(began)
+		harness.StopNode(t, n)
+		return took < membership.DefaultJudgeConfig().Beat
+	})
 }
 
 // Who has no token, or a wrong one, or is not reached, does not get in, and is told why.

@@ -34,6 +34,9 @@ func (w *wired) startGossip() error {
 	w.gossip.Store(&g)
 	for _, ev := range w.facts() { // what came meanwhile
 		w.tell(ev)
+		if b, ok := ev.(membership.Beat); ok {
+			w.meet(b.Node)
+		}
 	}
 	w.work.Go(func() { w.joinGossip(g) })
 	return nil
@@ -121,6 +124,23 @@ func (w *wired) follow(n membership.Notice) {
 	}
 }
 
+// meet has a driver's node look at once whether a node of the control plane's table is there, by a connection. It does not gossip, and heartbeats would tell only
+// after two or three seconds, for which its program would wait.
+func (w *wired) meet(n membership.Node) {
+	if w.member.Role() != trust.Driver || n.Home == w.numbers.Row().Home || n.Role == membership.Driver || w.lives.over(n.Life) {
+		return
+	}
+	w.mu.Lock()
+	was, known := w.nodes[n.Home]
+	if !known || was.Epoch < n.Epoch {
+		w.nodes[n.Home] = n
+	}
+	w.mu.Unlock()
+	if !known || was.Epoch < n.Epoch {
+		w.links.chooser.greet(n.Home)
+	}
+}
+
 // fenced ends a life of another node here.
 func (w *wired) fenced(l remote.Life) {
 	w.mu.Lock()
@@ -150,6 +170,9 @@ func (w *wired) heard(r gcs.NodeRecord) {
 	servers := w.serversLocked(r)
 	w.mu.Unlock()
 	w.tell(beat)
+	if w.gossip.Load() != nil {
+		w.meet(beat.Node)
+	}
 	if servers == nil {
 		return
 	}
