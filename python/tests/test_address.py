@@ -56,6 +56,7 @@ def test_wrong_addresses_say_what_they_are(tmp_path: Path) -> None:
     at = str(tmp_path)
     for address, error, said in (
             ("localhost:6379", InvalidError, "host and port"), ("tcp://10.0.0.1:1", InvalidError, "host and port"), ("[::1]:80", InvalidError, "host and port"),
+            ("10.0.0.1", NoNodeError, "10.0.0.1:7710 as a rule"), ("head.example.org", NoNodeError, "head.example.org:7710 as a rule"),
             (f"{at}/a:1", NoNodeError, "there is no socket"), ("/no/such/x.sock", NoNodeError, "no directory /no/such"),
             (at, NoNodeError, f"no node runs in {at}"), (f"{at}/node.sock", NoNodeError, f"no node runs in {at}"), (f"{at}/x.sock", NoNodeError, f"no socket {at}/x.sock"),
             (f"{at}/file", InvalidError, f"{at}/file is no socket"), (f"{at}/fifo", InvalidError, f"{at}/fifo is no socket"), (f"{at}/file/x", NoNodeError, "no socket"),

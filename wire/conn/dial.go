@@ -93,7 +93,10 @@ func dialError(ctx context.Context, path string, err error) error {
 func noSocket(path string) error {
 	const instead = "start a node with mobula start, or give the address of one that runs, its socket or its directory (--address, MOBULA_ADDRESS, MOBULA_DIR)"
 	if _, port, err := net.SplitHostPort(path); strings.Contains(path, "://") || err == nil && port != "" && !strings.Contains(path, "/") {
-		return errs.New(errs.CodeInvalid, "address %q: a node is not reached by a host and port: %s", path, instead)
+		return errs.New(errs.CodeInvalid, "address %q: a host and port is the address of a cluster, which programs join (mobula.Connect, mobula.init); here a node of this machine is asked: %s", path, instead)
+	}
+	if !strings.Contains(path, "/") && (net.ParseIP(path) != nil || strings.Contains(path, ".") && !strings.HasSuffix(path, ".sock")) {
+		return errs.New(errs.CodeNoNode, "there is no socket %s. A cluster on other machines is joined by host and port, %s as a rule; else %s", path, net.JoinHostPort(path, "7710"), instead)
 	}
 	dir := filepath.Dir(path)
 	switch fi, err := os.Stat(dir); {

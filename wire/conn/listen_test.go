@@ -336,6 +336,10 @@ func TestDialErrors(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
+	for _, host := range []string{"10.0.0.1", "head.example.org"} {
+		_, _, _, err = Dial(t.Context(), host, wire.Hello{}, Config{})
+		wantErr(t, err, errs.ErrNoNode, host+":7710 as a rule", "mobula start")
+	}
 	_, _, _, err = Dial(t.Context(), filepath.Dir(file)+"/node.sock", wire.Hello{}, Config{})
 	wantErr(t, err, errs.ErrNoNode, "no node runs in "+filepath.Dir(file), "mobula start")
 	_, _, _, err = Dial(t.Context(), "/no/such/node.sock", wire.Hello{}, Config{})

@@ -14,7 +14,10 @@ _INSTEAD = ("start a node with mobula start, or give the address of one that run
 
 def no_socket(path: str) -> MobulaError:
     if "://" in path or re.fullmatch(r"[^/]*:[0-9]+", path):
-        return InvalidError(f"address {path!r}: a node is not reached by a host and port: {_INSTEAD}")
+        return InvalidError(f"address {path!r}: a host and port is the address of a cluster, which mobula.init joins as HOST:PORT; here a node of this "
+                            f"machine is asked: {_INSTEAD}")
+    if "/" not in path and "." in path and not path.endswith(".sock"):
+        return NoNodeError(f"there is no socket {path}. A cluster on other machines is joined by host and port, {path}:7710 as a rule; else {_INSTEAD}")
     directory, name = os.path.split(path)
     directory = directory or "."
     if not os.path.exists(directory):
