@@ -119,7 +119,7 @@ func (w *wired) Begin(ctx context.Context, claim register.Claim) (row register.R
 }
 
 // returnTime bounds what a node that comes back waits for a server that renews its certificate. After that it tries what it has.
-const returnTime = 5 * time.Second
+const returnTime = 10 * time.Second
 
 // joins tells whether the node is to join with its token. One that is of the cluster comes back by its certificate, and renews that first: it may have expired
 // while the node was off, and a server says at once why it lets a node in no more. A node that was revoked, or off for too long, joins again if it has a token;

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
@@ -22,7 +23,7 @@ func (m *Member) Join(ctx context.Context, claim register.Claim) (register.Row, 
 		return register.Row{}, err
 	}
 	g, err := m.ask(ctx, m.cfg.Join, claim, func(ctx context.Context, address string, w join.Wish) (join.Grant, error) {
-		conn, err := m.cfg.Dial(ctx, address)
+		conn, err := m.dial(ctx, address)
 		if err != nil {
 			return join.Grant{}, err
 		}
@@ -61,6 +62,17 @@ func (m *Member) ask(ctx context.Context, addresses []string, claim register.Cla
 		all = append(all, fmt.Errorf("%s: %w", a, err))
 	}
 	return join.Grant{}, errs.New(errs.CodeNoNode, "no control-plane server of the cluster answers: %v", errors.Join(all...))
+}
+
+// dial connects to an address, if that answers in time.
+func (m *Member) dial(ctx context.Context, address string) (net.Conn, error) {
+	bound, cancel := context.WithTimeout(ctx, m.cfg.DialTime)
+	defer cancel()
+	conn, err := m.cfg.Dial(bound, address)
+	if err != nil && bound.Err() != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("no machine answers there, or a firewall drops what is sent: tried for %v", m.cfg.DialTime)
+	}
+	return conn, err
 }
 
 // enter keeps what the node was granted, the credentials last.
@@ -154,7 +166,7 @@ func (m *Member) Renew(ctx context.Context, claim register.Claim) error {
 		addresses = append(addresses, s.Address)
 	}
 	g, err := m.ask(ctx, addresses, claim, func(ctx context.Context, address string, w join.Wish) (join.Grant, error) {
-		conn, err := m.cfg.Dial(ctx, address)
+		conn, err := m.dial(ctx, address)
 		if err != nil {
 			return join.Grant{}, err
 		}

@@ -30,6 +30,8 @@ type Config struct {
 	Wall    func() time.Time
 	Dial    func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
 
+	DialTime time.Duration // how long it may take, before the next address is tried; default 2 s
+
 	// Of a node that joins: its port, and where other nodes reach that.
 	Listener join.Listener
 	Address  string
@@ -47,8 +49,14 @@ type Member struct {
 	bundle trust.Bundle // guarded by mu
 }
 
+// dialTime is more than a connection takes to anywhere. A machine that is gone answers nothing, and the system would try it for two minutes.
+const dialTime = 2 * time.Second
+
 // Open reads what the directory has.
 func Open(cfg Config) (*Member, error) {
+	if cfg.DialTime == 0 {
+		cfg.DialTime = dialTime
+	}
 	if cfg.Dial == nil {
 		cfg.Dial = func(ctx context.Context, address string) (net.Conn, error) {
 			var d net.Dialer

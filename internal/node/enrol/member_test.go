@@ -13,6 +13,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/home/register"
 	"mobula/internal/home/register/registertest"
+	"mobula/internal/testkit"
 	"mobula/internal/trust"
 	"mobula/internal/trust/authority"
 	"mobula/internal/trust/join"
@@ -213,5 +214,35 @@ func TestWhatIsRefused(t *testing.T) {
 	c.down = true
 	if err := m.Renew(t.Context(), register.Claim{Identity: "x"}); !errors.Is(err, errs.ErrNoNode) || !strings.Contains(err.Error(), "s:7710: nobody is there") {
 		t.Errorf("with no server up: %v", err)
+	}
+}
+
+// A server whose machine answers nothing is passed over: the next one is asked.
+func TestAServerThatIsGoneIsPassedOver(t *testing.T) {
+	c := newCluster(t)
+	tok, err := c.Create(t.Context(), authority.Making{Role: trust.Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := c.member(t, t.TempDir(), func(cfg *Config) {
+		cfg.Join, cfg.Token, cfg.DialTime = []string{"gone:7710", "s:7710"}, tok.Text(), testkit.Patience()/100
+		cfg.Dial = func(ctx context.Context, a string) (net.Conn, error) {
+			if a == "gone:7710" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return c.dial(ctx, a)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := testkit.Within(t)
+	if _, err := m.Join(ctx, register.Claim{Identity: "i", Life: "l"}); err != nil {
+		t.Error(err)
+	}
+	m.cfg.Join = m.cfg.Join[:1]
+	if _, err := m.Join(ctx, register.Claim{Identity: "i", Life: "l"}); !errors.Is(err, errs.ErrNoNode) || !strings.Contains(err.Error(), "gone:7710: no machine answers there") {
+		t.Errorf("with no other server: %v", err)
 	}
 }

@@ -65,7 +65,7 @@ func exchange(ctx context.Context, bare net.Conn, cfg *tls.Config, token string,
 	if err != nil {
 		return Grant{}, fmt.Errorf("join: %w", err)
 	}
-	if err := conn.HandshakeContext(ctx); err != nil {
+	if err := shake(ctx, conn); err != nil {
 		return Grant{}, why(ctx, "join: TLS handshake", noServer(err))
 	}
 	if conn.ConnectionState().NegotiatedProtocol != Protocol {
@@ -88,6 +88,20 @@ func exchange(ctx context.Context, bare net.Conn, cfg *tls.Config, token string,
 		return Grant{}, fmt.Errorf("join: %w", a.Refused.err())
 	}
 	return granted(a, w, wall())
+}
+
+// handshakeTime bounds a handshake: a process that stands still accepts connections and says nothing, and another server may be asked instead.
+const handshakeTime = 3 * time.Second
+
+// shake makes the handshake.
+func shake(ctx context.Context, conn *tls.Conn) error {
+	bound, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	err := conn.HandshakeContext(bound)
+	if err != nil && bound.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("something accepts connections there and has said nothing for %v", handshakeTime)
+	}
+	return err
 }
 
 // errOtherPort says that a node of the cluster listens for something else there.
