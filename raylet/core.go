@@ -69,6 +69,18 @@ type Core struct {
 // begin makes a new core emit its first effects.
 type begin struct{}
 
+// OfJob is what the owner of a job on another node says to the scheduler. About a lease or a worker of another job it is refused.
+type OfJob struct {
+	Job   ids.JobID
+	Event sched.Event
+}
+
+// Refused gives back what an owner may not say.
+type Refused struct {
+	OfJob
+	Err *errs.Error
+}
+
 // Inspect runs a function where the core is stepped: for Explain, Workers, Usage and Counters. It
 // must change nothing.
 type Inspect struct{ Do func(*Core) }
@@ -109,12 +121,24 @@ func New(cfg Config) (*Core, []Event, error) {
 func (c *Core) Step(now int64, ev Event) []Effect {
 	clear(c.out)
 	c.out = c.out[:0]
+	c.handle(now, ev)
+	c.settle(now)
+	return c.out
+}
+
+func (c *Core) handle(now int64, ev Event) {
 	switch ev := ev.(type) {
 	case begin:
 		c.push(c.first)
 		c.first = nil
 	case Inspect:
 		ev.Do(c)
+	case OfJob:
+		if err := c.mayNot(ev); err != nil {
+			c.out = append(c.out, Refused{ev, err})
+		} else {
+			c.handle(now, ev.Event)
+		}
 	case sched.DrainWorker:
 		c.pushPool(now, pool.Drain{DrainWorker: ev})
 	case sched.KillWorker:
@@ -139,8 +163,29 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	default:
 		panic(fmt.Sprintf("raylet: unknown event %T", ev)) // a bug in the program: supervision reports it
 	}
-	c.settle(now)
-	return c.out
+}
+
+// mayNot says why an owner may not say something: it is about what another job has. What is about a lease or a worker that is not there any more is ignored later.
+func (c *Core) mayNot(ev OfJob) *errs.Error {
+	var of ids.JobID
+	switch x := ev.Event.(type) {
+	case sched.Return:
+		of = c.sched.JobOf(x.Lease)
+	case sched.BlockCPU:
+		of = c.sched.JobOf(x.Lease)
+	case sched.UnblockCPU:
+		of = c.sched.JobOf(x.Lease)
+	case sched.ActorUp:
+		of = c.sched.JobOf(x.Lease)
+	case sched.DrainWorker:
+		of = c.pool.JobOf(x.Worker)
+	case sched.KillWorker:
+		of = c.pool.JobOf(x.Worker)
+	}
+	if of == 0 || of == ev.Job {
+		return nil
+	}
+	return errs.New(errs.CodePermission, "the owner of job %v says %T of what job %v has", ev.Job, ev.Event, of)
 }
 
 func (c *Core) push(es []sched.Effect) {

@@ -245,6 +245,37 @@ func TestUnknownEventIsAFault(t *testing.T) {
 	c.Step(0, time.Second)
 }
 
+// The owner of a job on another node says nothing of the leases and workers of other jobs.
+func TestAnOwnerElsewhereSpeaksForItsJobAlone(t *testing.T) {
+	c, _ := mustNew(t, Config{})
+	st := only[StartProcess](step(c, pool.JobStarted{Job: 1}))[0]
+	step(c, want(1))
+	l := told[sched.Granted](step(c, pool.Registered{Client: 40, Token: st.Token}))[0].Lease
+	all := []sched.Event{
+		sched.BlockCPU{Lease: l}, sched.UnblockCPU{Lease: l}, sched.ActorUp{Lease: l},
+		sched.DrainWorker{Lease: l, Worker: 40}, sched.KillWorker{Worker: 40}, sched.Return{Lease: l},
+	}
+	for _, ev := range all {
+		es := step(c, OfJob{Job: 2, Event: ev})
+		if r := only[Refused](es); len(es) != 1 || len(r) != 1 || !errors.Is(r[0].Err, errs.ErrPermission) {
+			t.Errorf("%T of the owner of another job: %+v", ev, es)
+		}
+	}
+	if e := c.Explain(key); e.Leases != 1 || c.Workers()[0].State != pool.Ready {
+		t.Fatalf("%+v, %+v", e, c.Workers())
+	}
+	for _, ev := range all {
+		if r := only[Refused](step(c, OfJob{Job: 1, Event: ev})); len(r) > 0 {
+			t.Errorf("%T of its own owner: %+v", ev, r)
+		}
+	}
+	for _, ev := range []sched.Event{sched.Return{Lease: l}, sched.KillWorker{Worker: 99}} { // over, and never there
+		if es := step(c, OfJob{Job: 2, Event: ev}); len(only[Refused](es)) > 0 {
+			t.Errorf("%T: %+v", ev, es)
+		}
+	}
+}
+
 // The life of an anonymous actor's lease: want, grant, up, end. The scheduler does no more for an actor's
 // creation.
 func BenchmarkActorLease(b *testing.B) {

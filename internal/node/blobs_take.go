@@ -18,37 +18,22 @@ func keyOf(job ids.JobID, what internode.BlobKind, hash [32]byte) blobs.Key {
 	return k
 }
 
-// take takes a message of another node about blobs.
-func (b *blobShell) take(node ids.Home, m internode.Msg) error {
+// take takes a message of another node about blobs. Files are read beside everything else.
+func (b *blobShell) take(node ids.Home, m internode.Msg) {
 	switch m := m.(type) {
 	case *internode.FindBlob:
-		return b.serves(node, m.Job, m.What, func() { b.find(node, m) })
+		b.work.Go(func() { b.find(node, m) })
 	case *internode.PullBlob:
-		return b.serves(node, m.Job, m.What, func() { b.send(node, m) })
+		b.work.Go(func() { b.send(node, m) })
 	case *internode.BlobFound:
 		b.deliver(blobs.Found{Node: node, Key: keyOf(m.Job, m.What, m.Hash), Hash: m.Hash, Size: m.Size, Err: m.Err})
 	case *internode.BlobChunk:
 		b.deliver(blobs.Chunk{Node: node, Key: keyOf(m.Job, m.What, m.Hash), Hash: m.Hash, Offset: m.Offset, Data: m.Data, Err: m.Err})
 	case *internode.OfferBlob:
-		if err := b.links.mayAnswer(node, m.Job, 0); err != nil {
-			return err
-		}
 		b.work.Go(func() { b.accept(node, m) })
 	case *internode.BlobTaken:
-		if m.Job.Home() == node {
-			b.taken(blobs.Place{Job: m.Job, Hash: m.Hash}, m.Err)
-		}
+		b.taken(blobs.Place{Job: m.Job, Hash: m.Hash}, m.Err)
 	}
-	return nil
-}
-
-// serves lets a node have a blob, beside everything else: of a job of this node any, of a job of its own a function that was pickled here.
-func (b *blobShell) serves(node ids.Home, job ids.JobID, what internode.BlobKind, serve func()) error {
-	if job.Home() != b.numbers.Row().Home && (job.Home() != node || what != internode.BlobFunction) {
-		return errs.New(errs.CodePermission, "node %v asks for what job %v runs, whose home is node %v", node, job, job.Home())
-	}
-	b.work.Go(serve)
-	return nil
 }
 
 // accept fetches a function that another node offers, and says so.

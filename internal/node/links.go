@@ -101,47 +101,54 @@ func (l *links) deliver(from remote.Life, payload []byte) {
 		l.decoders[from.Home] = d
 	}
 	l.mu.Unlock()
+	refused := func(err error) {
+		l.limited.warn("a message of another node was refused", "node", from.Home, "err", err)
+	}
 	if err := d.Decode(payload, func(m internode.Msg) error {
+		if err := internode.Check(m, from.Home, l.numbers.Row().Home); err != nil {
+			refused(err) // what follows it is none the worse
+			return nil
+		}
 		l.inOurTime(from.Home, m)
 		return l.take(from.Home, m)
 	}); err != nil {
-		l.limited.warn("a message of another node was refused", "node", from.Home, "err", err)
+		refused(err)
 	}
 }
 
-// take takes one message of another node.
+// take takes one message of another node, which may send it.
 func (l *links) take(node ids.Home, m internode.Msg) error {
 	switch m := m.(type) {
 	case *internode.OpenJob:
-		return l.open(node, m)
+		l.open(node, m)
 	case *internode.CloseJob:
 		l.close(node, m.Job)
 	case *internode.ToClients:
-		return l.hosted(node, m.Job, func(*agent) { l.toClients(m) })
+		l.hosted(m.Job, func(*agent) { l.toClients(m) })
 	case *internode.ToSched:
-		return l.hosted(node, m.Job, func(a *agent) { l.toSched(a, m) })
+		l.hosted(m.Job, func(a *agent) { l.toSched(a, m) })
 	case *internode.ToStore:
-		return l.hosted(node, m.Job, func(*agent) { l.store.deliver(m.Msg) })
+		l.hosted(m.Job, func(*agent) { l.store.deliver(m.Msg) })
 	case *internode.ClientJoined:
-		return l.ours(node, m.Job, m.Client, func() { l.joined(m) })
+		l.joined(m)
 	case *internode.ClientGone:
-		return l.ours(node, m.Job, m.Client, func() { l.gone(m) })
+		l.gone(m)
 	case *internode.FromClients:
-		return l.fromClients(node, m)
+		return l.fromClients(m)
 	case *internode.FromSched:
-		return l.ours(node, m.Job, 0, func() { l.chooser.deliver(cluster.FromScheduler{Node: node, Job: m.Job, Msg: m.Msg}) })
+		l.chooser.deliver(cluster.FromScheduler{Node: node, Job: m.Job, Msg: m.Msg})
 	case *internode.FromStore:
-		return l.ours(node, m.Job, 0, func() { l.owners.post(m.Job, owner.FromStore{Node: node, Msg: m.Msg}) })
+		l.owners.post(m.Job, owner.FromStore{Node: node, Msg: m.Msg})
 	case *internode.JobClosed:
-		return l.ours(node, m.Job, 0, func() { l.closed(node, m.Job) })
+		l.closed(node, m.Job)
 	case *internode.FindBlob, *internode.BlobFound, *internode.PullBlob, *internode.BlobChunk, *internode.OfferBlob, *internode.BlobTaken:
-		return l.blobs.take(node, m)
+		l.blobs.take(node, m)
 	case *internode.Report:
 		m.Node.ID = node
 		l.wired.reported(node)
 		l.chooser.deliver(cluster.NodeReport{Node: m.Node})
 	case *internode.WorkerOutput:
-		return l.ours(node, m.Job, 0, func() { l.workerOutput(node, m) })
+		l.workerOutput(node, m)
 	case *internode.AskTime:
 		l.timeAsked(node, m)
 	case *internode.TellTime:
@@ -150,39 +157,17 @@ func (l *links) take(node ids.Home, m internode.Msg) error {
 		l.questions.take(node, m)
 	case *internode.Answer:
 		l.questions.answered(node, m)
+	default:
+		return errs.New(errs.CodeProtocol, "%v has no place on a node", m.Kind())
 	}
 	return nil
 }
 
-// hosted has a message about a job of the node that sent it carried out. One about a job that was closed meanwhile is dropped.
-func (l *links) hosted(node ids.Home, job ids.JobID, do func(*agent)) error {
-	if job.Home() != node {
-		return errs.New(errs.CodePermission, "node %v speaks for job %v, whose home is node %v", node, job, job.Home())
-	}
+// hosted has a message about a job of another node carried out. One about a job that was closed meanwhile is dropped.
+func (l *links) hosted(job ids.JobID, do func(*agent)) {
 	if a := l.agent(job); a != nil {
 		do(a)
 	}
-	return nil
-}
-
-// ours has a message about a job of this node carried out, and about a client of the node that sent it.
-func (l *links) ours(node ids.Home, job ids.JobID, client ids.ClientID, do func()) error {
-	err := l.mayAnswer(node, job, client)
-	if err == nil {
-		do()
-	}
-	return err
-}
-
-// mayAnswer refuses a node that speaks to a job that is not this node's, or for a client (0: for none) that is not its own.
-func (l *links) mayAnswer(node ids.Home, job ids.JobID, client ids.ClientID) error {
-	switch {
-	case job.Home() != l.numbers.Row().Home:
-		return errs.New(errs.CodePermission, "node %v answers to job %v, whose home is node %v", node, job, job.Home())
-	case client != 0 && client.Home() != node:
-		return errs.New(errs.CodePermission, "node %v speaks for client %v, which is of node %v", node, client, client.Home())
-	}
-	return nil
 }
 
 // notice takes the news of another node.

@@ -8,6 +8,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/link"
+	"mobula/raylet"
 	"mobula/raylet/cluster"
 	"mobula/raylet/internode"
 	"mobula/raylet/owner"
@@ -15,12 +16,9 @@ import (
 )
 
 // open makes a job of another node known here, and has what its workers run brought here. That they cannot run here is said in answer to what is wanted for it.
-func (l *links) open(node ids.Home, m *internode.OpenJob) error {
-	if m.Job.Home() != node {
-		return errs.New(errs.CodePermission, "node %v opens job %v, whose home is node %v", node, m.Job, m.Job.Home())
-	}
+func (l *links) open(node ids.Home, m *internode.OpenJob) {
 	if l.agent(m.Job) != nil {
-		return nil // it was said before
+		return // it was said before
 	}
 	var languages []string
 	for _, p := range programOf(m).languages() {
@@ -35,7 +33,6 @@ func (l *links) open(node ids.Home, m *internode.OpenJob) error {
 	l.mu.Unlock()
 	l.needTime(node)
 	l.fetch(a, a.gate.begin())
-	return nil
 }
 
 // programOf is what a job of another node runs, as its home says.
@@ -134,7 +131,7 @@ func (l *links) toSched(a *agent, m *internode.ToSched) {
 	defer a.mu.Unlock()
 	on, get := a.gate.pass(m.Msg)
 	for _, ev := range on {
-		l.raylet.ref.Deliver(ev)
+		l.raylet.ref.Deliver(raylet.OfJob{Job: a.job, Event: ev})
 	}
 	l.fetch(a, get)
 }
@@ -202,12 +199,9 @@ func (l *links) endSession(s *session, why *errs.Error) {
 }
 
 // fromClients passes on what workers on another node say, as if they were here.
-func (l *links) fromClients(node ids.Home, m *internode.FromClients) error {
+func (l *links) fromClients(m *internode.FromClients) error {
 	for i := range m.Items {
 		it := &m.Items[i]
-		if err := l.mayAnswer(node, m.Job, it.Client); err != nil {
-			return err
-		}
 		s := l.sessions.get(it.Client)
 		if s == nil || s.job != m.Job {
 			continue // it is gone

@@ -12,6 +12,7 @@ import (
 	"mobula/internal/node/jobs"
 	"mobula/internal/node/modules"
 	"mobula/internal/safefs"
+	"mobula/raylet"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool"
 	"mobula/raylet/pool/proc"
@@ -45,7 +46,7 @@ func (l *links) fetch(a *agent, languages []string) {
 				l.refuse(a, language, err)
 			default:
 				for _, ev := range a.gate.arrived(language) {
-					l.raylet.ref.Deliver(ev)
+					l.raylet.ref.Deliver(raylet.OfJob{Job: a.job, Event: ev})
 				}
 			}
 		})

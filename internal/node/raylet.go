@@ -97,6 +97,8 @@ func (r *rayletShell) do(self *actors.Ref[raylet.Event], e raylet.Effect) {
 			r.numbers.granted(g.Lease)
 		}
 		r.toOwner(e)
+	case raylet.Refused:
+		r.limited.warn("a message of another node was refused", "node", e.Job.Home(), "err", e.Err)
 	case raylet.SendDrain:
 		r.procs.Draining(e.Worker) // the next core must not use it
 		r.sessions.send(e.Client, &wire.Drain{})

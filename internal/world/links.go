@@ -9,6 +9,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
 	"mobula/objectstore"
+	"mobula/raylet"
 	"mobula/raylet/cluster"
 	"mobula/raylet/internode"
 	"mobula/raylet/owner"
@@ -120,13 +121,16 @@ func (l *links) deliver(node ids.Home, payload []byte) {
 	}
 	life := l.n.life
 	err := d.Decode(payload, func(m internode.Msg) error {
+		if err := internode.Check(m, node, l.n.home); err != nil {
+			return err
+		}
 		if l.n.life == life {
 			l.take(node, m)
 		}
 		return nil
 	})
 	if err != nil {
-		l.n.w.fail("a message of node %v cannot be read: %v", node, err)
+		l.n.w.fail("a message of node %v is refused: %v", node, err)
 	}
 }
 
@@ -144,7 +148,7 @@ func (l *links) take(node ids.Home, m internode.Msg) {
 		}
 	case *internode.ToSched:
 		if l.hosts(m.Job) {
-			n.raylet.box.put(m.Msg)
+			n.raylet.box.put(raylet.OfJob{Job: m.Job, Event: m.Msg})
 		}
 	case *internode.ToStore:
 		if l.hosts(m.Job) {

@@ -78,6 +78,8 @@ func (r *rayletShell) carryOut(e raylet.Effect) {
 		if e.Opening == n.links.agents[e.Job] { // else the job has been opened again meanwhile
 			n.toOwner(e.Job, owner.FromSched{Msg: e.Msg})
 		}
+	case raylet.Refused:
+		n.w.fail("%v", e.Err)
 	case raylet.SendDrain:
 		if l := r.procs[e.Worker]; l != nil {
 			l.Draining = true

@@ -26,10 +26,14 @@
 //
 // An empty list, map or byte string arrives as nil.
 //
+// # Who may send what
+//
+// Check holds a message to its sender, by ids alone: an id begins with the home of who gave it out. Whoever takes messages calls it before anything else.
+//
 // # State, blocking and errors
 //
 // An Encoder and a Decoder own the tables for one other node, and nothing else. Nothing blocks.
 //
-// errs.ErrInvalid: a message that cannot be sent. errs.ErrProtocol: a malformed payload. errs.ErrVersion, which is also errs.ErrProtocol: a message that this
+// errs.ErrInvalid: a message that cannot be sent. errs.ErrPermission: one that its sender may not send. errs.ErrProtocol: a malformed payload. errs.ErrVersion, which is also errs.ErrProtocol: a message that this
 // build does not know; it names the versions.
 package internode

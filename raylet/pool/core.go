@@ -161,6 +161,14 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 // Counters gives the counters.
 func (c *Core) Counters() Counters { return c.counters }
 
+// JobOf gives the job that a worker runs tasks of, 0 if there is no such worker.
+func (c *Core) JobOf(client ids.ClientID) ids.JobID {
+	if w := c.byClient[client]; w != nil {
+		return w.group.job.id
+	}
+	return 0
+}
+
 func (c *Core) emit(e Effect) { c.out = append(c.out, e) }
 
 func (c *Core) onSched(now int64, e sched.Effect) {

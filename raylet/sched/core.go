@@ -166,6 +166,14 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	return c.out
 }
 
+// JobOf gives the job that has a lease, 0 if there is no such lease.
+func (c *Core) JobOf(id ids.LeaseID) ids.JobID {
+	if l := c.leases[id]; l != nil {
+		return l.class.key.Job
+	}
+	return 0
+}
+
 // Counters gives the counters.
 func (c *Core) Counters() Counters { return c.counters }
 
