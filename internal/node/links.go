@@ -42,7 +42,7 @@ func (l *links) start() (err error) {
 		l.notice(node, n)
 	}
 	l.hub, err = remoteshell.Open(l.sys, remoteshell.Config{
-		Self: l.numbers.life(), Cluster: c.Name, Transport: c.Transport,
+		Self: l.numbers.life(), Cluster: c.Name, Versions: remoteshell.Versions{Max: internode.Version, Min: internode.MinVersion}, Transport: c.Transport,
 		Address: c.Address, Verify: c.Verify, Deliver: deliver, Notice: notice, Lender: l.lender, Brief: internode.OnlyReports, MaxMessage: internode.MaxPayload, Logger: l.cfg.Logger,
 		Policy: actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
@@ -97,10 +97,11 @@ func (l *links) deliver(from remote.Life, payload []byte) {
 	l.mu.Lock()
 	d := l.decoders[from.Home]
 	if d == nil {
-		d = &internode.Decoder{Agreed: internode.Version}
+		d = new(internode.Decoder)
 		l.decoders[from.Home] = d
 	}
 	l.mu.Unlock()
+	d.Agreed = l.hub.Agreed(from.Home)
 	refused := func(err error) {
 		l.limited.warn("a message of another node was refused", "node", from.Home, "err", err)
 	}

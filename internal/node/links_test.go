@@ -3,13 +3,17 @@ package node
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 
+	"mobula/actors"
 	"mobula/internal/home/register"
 	"mobula/internal/ids"
+	"mobula/internal/testkit"
 	"mobula/objectstore"
 	"mobula/raylet/internode"
 	"mobula/raylet/sched"
@@ -45,9 +49,10 @@ func (l *logged) String() string {
 }
 
 // inACluster runs node 1 of a cluster of which nobody else is there.
-func inACluster(t *testing.T) (*Node, *logged) {
+func inACluster(t *testing.T) (*Node, *remoteshell.Memory, *logged) {
 	t.Helper()
-	transport, err := remoteshell.NewMemory().Listen("1")
+	net := remoteshell.NewMemory()
+	transport, err := net.Listen("1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,12 +63,12 @@ func inACluster(t *testing.T) (*Node, *logged) {
 		Verify:  func(tls.ConnectionState, ids.Home) error { return nil },
 		Others:  func() []ids.Home { return []ids.Home{3} },
 	}}, Telemetry{})
-	return n, log
+	return n, net, log
 }
 
 // A node that runs a job here, and speaks for others too, changes nothing of theirs; what else it says in the same breath is heard.
 func TestANodeSpeaksForItsOwnJobsAlone(t *testing.T) {
-	n, log := inACluster(t)
+	n, _, log := inACluster(t)
 	c, w := dialled(t, n, wire.RoleDriver)
 	object, theirs := w.Root.Put(1), ids.JobID(ids.Home(3).ID(7))
 	send := func(m wire.Msg, what string, is func(wire.Msg) bool) {
@@ -118,7 +123,7 @@ func TestANodeSpeaksForItsOwnJobsAlone(t *testing.T) {
 
 // A message that this build does not know is named in the log, and those before it count.
 func TestAnUnknownMessageIsNamed(t *testing.T) {
-	n, log := inACluster(t)
+	n, _, log := inACluster(t)
 	var e internode.Encoder
 	payload, err := e.Append(nil, &internode.AskTime{Node: "n3", Sent: 1})
 	if err != nil {
@@ -131,4 +136,37 @@ func TestAnUnknownMessageIsNamed(t *testing.T) {
 	if !strings.Contains(log.String(), "kind 125") {
 		t.Errorf("nothing names it: %s", log)
 	}
+}
+
+// A node whose release speaks none of this one's versions is refused, and both are named: it is not let in, and then misunderstood.
+func TestANodeOfAnotherVersionIsRefused(t *testing.T) {
+	_, net, log := inACluster(t)
+	transport, err := net.Listen("3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := remoteshell.Versions{Max: internode.Version + 7, Min: internode.Version + 6}
+	sys := actors.NewSystem(actors.Config{})
+	hub, err := remoteshell.Open(sys, remoteshell.Config{
+		Self: remote.Life{Home: 3, Epoch: 1}, Cluster: "test", Versions: later, Transport: transport,
+		Address: func(_ context.Context, h ids.Home) (string, error) { return h.String(), nil },
+		Verify:  func(tls.ConnectionState, ids.Home) error { return nil },
+		Deliver: func(remote.Life, []byte) {}, Notice: func(ids.Home, remote.Notice) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(hub.Close(t.Context()), sys.StopTree(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := hub.TrySend(remote.Life{Home: 1}, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("speaks versions %d to %d, this one %d to %d", later.Min, later.Max, internode.MinVersion, internode.Version)
+	testkit.Eventually(t, "it is refused", func() bool {
+		all := hub.Peers()
+		return len(all) == 1 && errors.Is(all[0].Err, remoteshell.ErrRefused) && strings.Contains(all[0].Err.Error(), want) && strings.Contains(log.String(), want)
+	})
 }

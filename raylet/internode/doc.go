@@ -21,8 +21,9 @@
 // of clients (clients.go): these are on a task's path and have the encoding of package wire, with its tables of task options. Those for clients are not decoded:
 // the node of a worker passes them on as they came (wire.Encoded).
 //
-// Version grows when a message or an enum's value is added. A sender uses the lower of both nodes' versions; a field may be added without it, since readers
-// skip what they do not know.
+// Version grows when a message or an enum's value is added. Two nodes say which versions they speak when they connect (package remote/shell): where they have
+// none in common they do not talk, and each names both; else the lower of the two is agreed, and nothing that it lacks is sent. A field may be added without a
+// new version, since readers skip what they do not know.
 //
 // An empty list, map or byte string arrives as nil.
 //

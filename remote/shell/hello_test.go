@@ -14,7 +14,7 @@ import (
 )
 
 func TestHelloRoundTrip(t *testing.T) {
-	want := hello{versions: versions{max: 7, min: 3}, cluster: "a cluster", Hello: remote.Hello{From: remote.Life{Home: 1 << 26, Epoch: 9}, To: 4, Knows: 1 << 60, Got: 12}}
+	want := hello{versions: Versions{Max: 7, Min: 3}, cluster: "a cluster", Hello: remote.Hello{From: remote.Life{Home: 1 << 26, Epoch: 9}, To: 4, Knows: 1 << 60, Got: 12}}
 	b := want.encode()
 	got, err := decodeHello(append(b, "of a later version"...))
 	if err != nil || got != want {
@@ -31,17 +31,16 @@ func TestHelloRoundTrip(t *testing.T) {
 func TestMismatches(t *testing.T) {
 	for _, c := range []struct {
 		name, cluster string
-		versions      versions
+		versions      Versions
 		err           error
 		both          []string
 	}{
-		{"cluster", "blue", versions{max: Version, min: MinVersion}, ErrCluster, []string{"blue", "test"}},
-		{"versions", "test", versions{max: 9, min: 8}, errs.ErrVersion, []string{"8 to 9", "1 to 1"}},
+		{"cluster", "blue", ours, ErrCluster, []string{"blue", "test"}},
+		{"versions", "test", Versions{Max: 9, Min: 8}, errs.ErrVersion, []string{"8 to 9", "2 to 3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, nw network) {
-				a, b := start(t, nw, 1, 1, func(cfg *Config) { cfg.Cluster = c.cluster }), start(t, nw, 2, 1)
-				a.versions = c.versions
+				a, b := start(t, nw, 1, 1, func(cfg *Config) { cfg.Cluster, cfg.Versions = c.cluster, c.versions }), start(t, nw, 2, 1)
 				a.sendAll(2, 0, 1)
 				s := a.awaitPeer(2, func(s Status) bool { return errors.Is(s.Err, ErrRefused) })
 				for side, text := range map[string]string{"dialer": s.Err.Error(), "other": b.log.String()} {
@@ -57,6 +56,22 @@ func TestMismatches(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Nodes of two releases agree on the lower version.
+func TestNodesAgreeOnAVersion(t *testing.T) {
+	onEach(t, func(t *testing.T, nw network) {
+		a := start(t, nw, 1, 1)
+		b := start(t, nw, 2, 1, func(c *Config) { c.Versions = Versions{Max: 2, Min: 1} })
+		if v := a.Agreed(2); v != 0 {
+			t.Errorf("before they have met it is %d", v)
+		}
+		talk(a, b, 0, 1)
+		b.awaitMessages(1)
+		if x, y := a.Agreed(2), b.Agreed(1); x != 2 || y != 2 {
+			t.Errorf("they agree on %d and %d", x, y)
+		}
+	})
 }
 
 // A certificate must name the home that its node says it is.
@@ -116,7 +131,7 @@ func TestMalformed(t *testing.T) {
 			a := start(t, nw, 1, 1)
 			tr := nw.listen(t, 2)
 			defer tr.Close()
-			conn := greet(t, tr, hello{versions: versions{1, 1}, cluster: "test", Hello: remote.Hello{From: remote.Life{Home: 2, Epoch: 1}, To: 1}})
+			conn := greet(t, tr, hello{versions: ours, cluster: "test", Hello: remote.Hello{From: remote.Life{Home: 2, Epoch: 1}, To: 1}})
 			defer conn.Close()
 			if _, err := conn.Write(c.after); err != nil {
 				t.Fatal(err)
@@ -168,7 +183,7 @@ func TestStrangers(t *testing.T) {
 		}
 		conn.Close()
 	}
-	other := greet(t, tr, hello{versions: versions{1, 1}, cluster: "test", Hello: remote.Hello{From: remote.Life{Home: 2, Epoch: 1}, To: 7}})
+	other := greet(t, tr, hello{versions: ours, cluster: "test", Hello: remote.Hello{From: remote.Life{Home: 2, Epoch: 1}, To: 7}})
 	defer other.Close()
 	if _, err := io.Copy(io.Discard, other); err != nil {
 		t.Error(err)

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Self      remote.Life
 	Cluster   string    // its name: nodes of another are refused
+	Versions  Versions  // of what payloads say: nodes that have none in common with this one are refused
 	Transport Transport // the hub's from Open on, which closes it
 
 	// Address gives where a node is now. It is asked before each dial, on a goroutine of its own.
@@ -47,8 +48,8 @@ type Config struct {
 
 func (c *Config) check() error {
 	switch {
-	case c.Self.Epoch == 0 || c.Transport == nil || c.Address == nil || c.Verify == nil || c.Deliver == nil || c.Notice == nil:
-		return errs.New(errs.CodeInvalid, "remote: a hub needs a life, a transport, addresses, a check of certificates, and handlers")
+	case c.Self.Epoch == 0 || c.Transport == nil || c.Address == nil || c.Verify == nil || c.Deliver == nil || c.Notice == nil || c.Versions.Min == 0:
+		return errs.New(errs.CodeInvalid, "remote: a hub needs a life, versions, a transport, addresses, a check of certificates, and handlers")
 	case len(c.Cluster) > maxCluster:
 		return errs.New(errs.CodeInvalid, "remote: a cluster's name of %d bytes, at most %d", len(c.Cluster), maxCluster)
 	}
@@ -72,13 +73,12 @@ func (c *Config) check() error {
 
 // Hub is what a node has with the other nodes of its cluster: messages to and from each.
 type Hub struct {
-	cfg      Config
-	log      *slog.Logger
-	versions versions
-	sup      actors.Sup
-	ctx      context.Context // ends when the hub closes
-	end      context.CancelFunc
-	links    atomic.Uint64 // numbers that were given out
+	cfg   Config
+	log   *slog.Logger
+	sup   actors.Sup
+	ctx   context.Context // ends when the hub closes
+	end   context.CancelFunc
+	links atomic.Uint64 // numbers that were given out
 
 	mu    sync.RWMutex
 	peers map[ids.Home]*peer // guarded by mu
@@ -100,7 +100,7 @@ func Open(parent actors.Parent, cfg Config) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hub{cfg: cfg, log: cfg.Logger, versions: versions{max: Version, min: MinVersion}, sup: sup, peers: make(map[ids.Home]*peer)}
+	h := &Hub{cfg: cfg, log: cfg.Logger, sup: sup, peers: make(map[ids.Home]*peer)}
 	h.ctx, h.end = context.WithCancel(context.Background())
 	h.live.links = make(map[*link]struct{})
 	h.start(h.accept)
@@ -136,6 +136,16 @@ func (h *Hub) TrySend(to remote.Life, payload []byte) error {
 		return err
 	}
 	return p.send(payload, to.Epoch)
+}
+
+// Agreed is the version that a node and this one both speak, as the last hello of that one has it; 0: there was none.
+func (h *Hub) Agreed(home ids.Home) uint32 {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if p := h.peers[home]; p != nil {
+		return p.agreed.Load()
+	}
+	return 0
 }
 
 // Fence says that the control plane has declared a node's lives up to an epoch dead. It does not wait.
@@ -237,7 +247,7 @@ func (h *Hub) verify(conn Conn, home ids.Home) error {
 
 // hello is what this node says first.
 func (h *Hub) hello(core remote.Hello) []byte {
-	g := hello{versions: h.versions, cluster: h.cfg.Cluster, Hello: core}
+	g := hello{versions: h.cfg.Versions, cluster: h.cfg.Cluster, Hello: core}
 	return g.encode()
 }
 

@@ -17,6 +17,9 @@ import (
 	"mobula/remote"
 )
 
+// ours are the versions that the nodes of tests speak.
+var ours = Versions{Max: 3, Min: 2}
+
 // message is what a node was handed.
 type message struct {
 	from    remote.Life
@@ -46,7 +49,7 @@ func start(t testing.TB, nw network, home ids.Home, epoch uint64, set ...func(*C
 	core := remote.DefaultConfig(n.life, 0)
 	core.RetryMin, core.RetryMax = time.Millisecond, 20*time.Millisecond
 	cfg := Config{
-		Self: n.life, Cluster: "test", Transport: nw.listen(t, home), Address: nw.address, Verify: nw.verify,
+		Self: n.life, Cluster: "test", Versions: ours, Transport: nw.listen(t, home), Address: nw.address, Verify: nw.verify,
 		Deliver: n.deliver, Notice: n.notice, Core: core, Logger: slog.New(slog.NewTextHandler(n.log, nil)),
 	}
 	for _, f := range set {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"mobula/actors"
@@ -22,6 +23,8 @@ type peer struct {
 	ref  *actors.Ref[event]
 	gate gate
 	in   inbound
+
+	agreed atomic.Uint32 // the version that both nodes speak; 0: it was not met yet
 
 	// On the actor's goroutine only.
 	saved  saved

@@ -204,7 +204,7 @@ func (h *Hub) readHello(conn Conn, d *decoder) (g hello, err error) {
 			return g, errs.New(errs.CodeProtocol, "a connection begins with a frame of kind %d, not with a hello", f.kind)
 		case ok:
 			if g, err = decodeHello(f.body); err == nil {
-				err = g.mismatch(h.cfg.Cluster, h.versions)
+				err = g.mismatch(h.cfg.Cluster, h.cfg.Versions)
 			}
 			d.limit = h.cfg.MaxMessage + numberSize
 			return g, err
@@ -225,5 +225,6 @@ func (h *Hub) deadline() time.Time { return time.Now().Add(h.cfg.Core.Handshake)
 
 // greeting is the hello of the other end of a link.
 func greeting(l *link, g hello) *coreEvent {
+	l.peer.agreed.Store(g.versions.agreed(l.peer.hub.cfg.Versions))
 	return &coreEvent{ev: remote.HelloReceived{Conn: l.id, Hello: g.Hello}}
 }
