@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"fmt"
 	"slices"
 
 	"mobula/internal/ids"
@@ -105,8 +106,13 @@ func (c *Core) handle(ev Event) {
 		c.emit(e)
 	case begin:
 		c.begin(e)
+	default:
+		panic(unknown(e))
 	}
 }
+
+// unknown is what an event or message has to say that the store does not take: a fault of the program, which supervision reports. It is not passed over.
+func unknown(e any) string { return fmt.Sprintf("objectstore: %T is not for the store", e) }
 
 func (c *Core) fromClient(e FromClient) {
 	switch m := e.Msg.(type) {
@@ -118,6 +124,8 @@ func (c *Core) fromClient(e FromClient) {
 		c.unpin(e.Client, m.ID, m.N)
 	case *wire.Holdings:
 		c.holdings(e.Client, m)
+	default:
+		panic(unknown(m))
 	}
 }
 

@@ -3,6 +3,7 @@ package remote
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"time"
 
 	"mobula/internal/errs"
@@ -82,6 +83,8 @@ func (p *Peer) Step(now int64, ev Event) []Effect {
 		p.tick()
 	case Fence:
 		p.fence(ev.Epoch)
+	default:
+		panic("remote: not an event of a peer: " + reflect.TypeOf(ev).String()) // a fault of the program: supervision reports it. With fmt each event would be on the heap
 	}
 	p.seek()
 	p.arm()

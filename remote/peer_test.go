@@ -328,3 +328,13 @@ func TestMessagesAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// An event that a core does not know is a fault that supervision reports.
+func TestAnUnknownEventIsAFault(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("it is passed over")
+		}
+	}()
+	newScript(t).p.Step(0, nil)
+}

@@ -69,7 +69,7 @@ func (d *directoryShell) refuse(ev directory.Event, err error) {
 }
 
 // fromOwner takes an owner's message about actors.
-func (d *directoryShell) fromOwner(job ids.JobID, msg any) {
+func (d *directoryShell) fromOwner(job ids.JobID, msg owner.DirectoryAsk) {
 	switch m := msg.(type) {
 	case owner.ClaimName:
 		d.deliver(directory.Claim{Job: job, Actor: m.Actor, Opts: m.Opts})
@@ -85,11 +85,13 @@ func (d *directoryShell) fromOwner(job ids.JobID, msg any) {
 		if d.here(m.Actor) {
 			d.deliver(directory.Kill(m))
 		}
+	default:
+		panic(errs.New(errs.CodeInvalid, "an owner says a %T to the directory, which nobody takes", m)) // a fault of the program
 	}
 }
 
 // toOwnerOf passes on what an owner says to the owner of another job's actor, which has no answer.
-func (d *directoryShell) toOwnerOf(a ids.ActorID, m any) {
+func (d *directoryShell) toOwnerOf(a ids.ActorID, m owner.DirectoryNews) {
 	if d.here(a) {
 		d.owners.post(a.Job(), owner.FromDirectory{Msg: m})
 	}
@@ -106,7 +108,7 @@ func (d *directoryShell) here(a ids.ActorID) bool {
 
 // tellOwner passes on what the directory says to an owner.
 func (d *directoryShell) tellOwner(job ids.JobID, m directory.Msg) {
-	var out any
+	var out owner.DirectoryNews
 	switch m := m.(type) {
 	case directory.NameClaimed:
 		out = owner.NameClaimed(m)
@@ -123,6 +125,8 @@ func (d *directoryShell) tellOwner(job ids.JobID, m directory.Msg) {
 		out = owner.KillRequested(m)
 	case directory.Restate:
 		out = owner.Restate{}
+	default:
+		panic(errs.New(errs.CodeInvalid, "the directory says a %T to an owner, which nobody takes", m)) // a fault of the program
 	}
 	d.owners.post(job, owner.FromDirectory{Msg: out})
 }

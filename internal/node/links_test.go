@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -169,4 +171,28 @@ func TestANodeOfAnotherVersionIsRefused(t *testing.T) {
 		all := hub.Peers()
 		return len(all) == 1 && errors.Is(all[0].Err, remoteshell.ErrRefused) && strings.Contains(all[0].Err.Error(), want) && strings.Contains(log.String(), want)
 	})
+}
+
+// Each message between nodes has its place.
+func TestEveryMessageBetweenNodesHasItsPlace(t *testing.T) {
+	places, err := os.ReadFile("links.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range []string{"msg.go", "ask.go", "time.go"} {
+		text, err := os.ReadFile("../../raylet/internode/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func \(\*(\w+)\) msg\(\)`).FindAllSubmatch(text, -1) {
+			found++
+			if !regexp.MustCompile(`case [^:]*\*internode\.` + string(m[1]) + `[,:]`).Match(places) {
+				t.Errorf("nobody takes a %s", m[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d messages are found", found)
+	}
 }

@@ -166,15 +166,15 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.Receipt:
 		o.receipt(self, owner.ClientRead{Client: e.Client, Bytes: e.N})
 	case owner.ToStore:
-		o.toStore(e.Node, e.Msg.(objectstore.Event))
+		o.toStore(e.Node, e.Store())
 	case owner.ToSched:
-		o.toSched(e.Msg.(sched.Event))
+		o.toSched(e.Sched())
 	case owner.ToCluster:
-		o.owners.chooser.deliver(e.Msg.(cluster.Event))
+		o.owners.chooser.deliver(e.Cluster())
 	case owner.ToDirectory:
-		o.owners.directory.fromOwner(o.job, e.Msg)
+		o.owners.directory.fromOwner(o.job, e.Directory())
 	case owner.ToOwner:
-		o.owners.router.toPeer(o.job, e.Job, e.Msg)
+		o.owners.router.toPeer(o.job, e.Job, e.Peer())
 	case owner.Log:
 		for i := range *e.Records {
 			o.append(&(*e.Records)[i])
@@ -207,6 +207,8 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 		o.owners.links.abandon(o.job, e.Node)
 	case owner.JobEnded:
 		o.owners.jobs.ref.Deliver(jobs.Over{Job: o.job})
+	default:
+		panic(errs.New(errs.CodeInvalid, "an owner asks for effect %d, which nobody has", e.Kind)) // a fault of the program
 	}
 }
 

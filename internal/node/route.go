@@ -175,7 +175,7 @@ func (r *router) sendAcross(ctx context.Context, s *session, job ids.JobID, m wi
 }
 
 // toPeer passes on what the owner of one job says to that of another. The owner of a job of another home is not reached, which is no word on whether the job lives.
-func (r *router) toPeer(from, to ids.JobID, m any) {
+func (r *router) toPeer(from, to ids.JobID, m owner.PeerMsg) {
 	if err := r.numbers.Answers(to); err != nil {
 		r.owners.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
 		return
@@ -184,8 +184,7 @@ func (r *router) toPeer(from, to ids.JobID, m any) {
 		o.ref.Deliver(owner.FromOwner{Job: from, Msg: m})
 		return
 	}
-	switch m.(type) {
-	case *wire.AddRef, *wire.Get, *wire.Resync:
+	if owner.Asks(m) {
 		r.owners.post(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
 	}
 }

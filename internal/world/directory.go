@@ -26,7 +26,7 @@ func (n *Node) startDirectory() {
 }
 
 // fromOwner takes an owner's message about actors.
-func (n *Node) fromOwner(job ids.JobID, msg any) {
+func (n *Node) fromOwner(job ids.JobID, msg owner.DirectoryAsk) {
 	switch m := msg.(type) {
 	case owner.ClaimName:
 		n.directory.box.put(directory.Claim{Job: job, Actor: m.Actor, Opts: m.Opts})
@@ -45,7 +45,7 @@ func (n *Node) fromOwner(job ids.JobID, msg any) {
 
 // tellOwner passes on what the directory says to an owner.
 func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
-	say := func(out any) { n.toOwner(job, owner.FromDirectory{Msg: out}) }
+	say := func(out owner.DirectoryNews) { n.toOwner(job, owner.FromDirectory{Msg: out}) }
 	switch m := m.(type) {
 	case directory.NameClaimed:
 		say(owner.NameClaimed(m))

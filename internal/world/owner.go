@@ -12,7 +12,6 @@ import (
 	"mobula/raylet/cluster"
 	"mobula/raylet/internode"
 	"mobula/raylet/owner"
-	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -149,28 +148,28 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 	case owner.Receipt:
 		n.send(e.Client, receipt{o.box, owner.ClientRead{Client: e.Client, Bytes: e.N}})
 	case owner.ToStore:
-		if d, ok := e.Msg.(objectstore.DropAttempt); ok {
+		if d, ok := e.Store().(objectstore.DropAttempt); ok {
 			n.w.model.dropped(d.ID, writing{n.w.node(e.Node), d.Attempt})
 		}
 		if e.Node == n.home {
-			n.store.box.put(e.Msg.(objectstore.Event))
+			n.store.box.put(e.Store())
 		} else {
-			n.links.say(e.Node, &internode.ToStore{Job: o.job, Msg: e.Msg.(objectstore.Event)})
+			n.links.say(e.Node, &internode.ToStore{Job: o.job, Msg: e.Store()})
 		}
 	case owner.ToSched:
 		if n.alone() {
-			n.raylet.box.put(e.Msg.(sched.Event))
+			n.raylet.box.put(e.Sched())
 		} else {
-			n.chooser.box.put(cluster.FromOwner{Job: o.job, Event: e.Msg.(sched.Event)})
+			n.chooser.box.put(cluster.FromOwner{Job: o.job, Event: e.Sched()})
 		}
 	case owner.ToCluster:
 		if !n.alone() {
-			n.chooser.box.put(e.Msg.(cluster.Event))
+			n.chooser.box.put(e.Cluster())
 		}
 	case owner.ToDirectory:
-		n.fromOwner(o.job, e.Msg)
+		n.fromOwner(o.job, e.Directory())
 	case owner.ToOwner:
-		n.toPeer(o.job, e.Job, e.Msg)
+		n.toPeer(o.job, e.Job, e.Peer())
 	case owner.Log:
 		for _, r := range *e.Records {
 			if old := r.Appended(o.log.append(r.Bytes)); old != 0 && !o.log.free(old) {

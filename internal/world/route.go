@@ -96,13 +96,12 @@ func (n *Node) sendAcross(s *session, job ids.JobID, m wire.Msg) {
 }
 
 // toPeer passes on what the owner of one job says to that of another.
-func (n *Node) toPeer(from, to ids.JobID, m any) {
+func (n *Node) toPeer(from, to ids.JobID, m owner.PeerMsg) {
 	if n.owners[to] != nil {
 		n.toOwner(to, owner.FromOwner{Job: from, Msg: m})
 		return
 	}
-	switch m.(type) {
-	case *wire.AddRef, *wire.Get, *wire.Resync:
+	if owner.Asks(m) {
 		n.toOwner(from, owner.FromOwner{Job: to, Msg: owner.JobGone{}})
 	}
 }

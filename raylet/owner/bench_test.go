@@ -57,7 +57,7 @@ func (w *benchWorld) step(ev Event) {
 		case LogLapse:
 			w.lapse(e)
 		case ToSched:
-			if m, ok := e.Msg.(sched.Want); ok && w.leases > 0 && m.Backlog > 0 {
+			if m, ok := e.msg.(sched.Want); ok && w.leases > 0 && m.Backlog > 0 {
 				for ; w.leases > 0; w.leases-- {
 					defer w.step(FromSched{sched.Granted{Key: m.Key, Lease: ids.LeaseID(w.leases), Worker: benchWorker}})
 				}

@@ -16,7 +16,7 @@ const away ids.Home = 5
 // atStore gives what the last step told the store of a node.
 func atStore[M any](s *script, node ids.Home) (out []M) {
 	for _, e := range s.out {
-		if m, ok := e.Msg.(M); ok && e.Kind == ToStore && e.Node == node {
+		if m, ok := e.msg.(M); ok && e.Kind == ToStore && e.Node == node {
 			out = append(out, m)
 		}
 	}

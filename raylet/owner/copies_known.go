@@ -55,7 +55,7 @@ func (cp *copies) tell(node ids.Home, knows bool) {
 		delete(cp.told, node)
 		delete(cp.opened, node) // it is closed there in a while
 	}
-	cp.effects = append(cp.effects, Effect{Kind: ToCluster, Msg: cluster.Holds{Job: cp.cfg.Job, Node: node, Objects: knows}})
+	cp.toCluster(cluster.Holds{Job: cp.cfg.Job, Node: node, Objects: knows})
 }
 
 // expect counts a node among those that know of an object, before its store is told: so the job is opened there.

@@ -7,7 +7,28 @@ import (
 	"mobula/wire"
 )
 
-// Messages to the directory of named and detached actors, in Effect.Msg of a ToDirectory.
+// DirectoryAsk is what an owner says to the directory of named and detached actors, by value.
+type DirectoryAsk interface{ directoryAsk() }
+
+func (ClaimName) directoryAsk()    {}
+func (ReleaseName) directoryAsk()  {}
+func (PublishActor) directoryAsk() {}
+func (LocateActor) directoryAsk()  {}
+func (KillActor) directoryAsk()    {}
+func (CallsLost) directoryAsk()    {}
+
+// DirectoryNews is what the directory says to an owner, by value.
+type DirectoryNews interface{ directoryNews() }
+
+func (NameClaimed) directoryNews()   {}
+func (ActorAt) directoryNews()       {}
+func (NameHeld) directoryNews()      {}
+func (KillRequested) directoryNews() {}
+func (CallsLost) directoryNews()     {}
+func (LocateActor) directoryNews()   {}
+func (Restate) directoryNews()       {}
+
+// Messages to the directory.
 
 // ClaimName asks for a name; NameClaimed answers.
 type ClaimName struct {

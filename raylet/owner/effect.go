@@ -5,7 +5,10 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -18,15 +21,15 @@ const (
 	ToClient EffectKind = iota + 1
 	// Receipt asks for ClientRead{Client, N} when all that was sent to Client before is on its way to it, or would be if it read.
 	Receipt
-	// ToStore sends Msg, an objectstore.Event, to the store of Node.
+	// ToStore sends Store() to the store of Node.
 	ToStore
-	// ToSched sends Msg, a sched.Event.
+	// ToSched sends Sched().
 	ToSched
-	// ToCluster sends Msg, a cluster.Heard, Holds or Locality, to whoever chooses among the nodes. A Heard or a Locality comes before the sched.Want that it is for.
+	// ToCluster sends Cluster(), a Heard, Holds or Locality, to whoever chooses among the nodes. A Heard or a Locality comes before the sched.Want that it is for.
 	ToCluster
-	// ToDirectory sends Msg, a message of directory.go.
+	// ToDirectory sends Directory().
 	ToDirectory
-	// ToOwner sends Msg, a message of peers.go, to the owner of Job. Where there is none, JobGone answers an AddRef, a Get and a Resync.
+	// ToOwner sends Peer() to the owner of Job. Where there is none, JobGone answers an AddRef, a Get and a Resync.
 	ToOwner
 	// Log appends Records to the owner log, in order, tells each the position that it got (Appended), and frees what that replaces. It is the first
 	// effect of a step, and the only one of its kind: what the others allow is in the log before.
@@ -56,13 +59,29 @@ type Effect struct {
 	Job     ids.JobID
 	Node    ids.Home
 	Wire    wire.Msg
-	Msg     any
 	N       int64
 	Token   uint64
 	Records *[]LogRecord
 	Cookies *[]*uint64
 	Changes *[]Transition
+
+	msg any // of the type that the accessor of its kind has
 }
+
+// Store is what a ToStore sends.
+func (e *Effect) Store() objectstore.Event { return e.msg.(objectstore.Event) }
+
+// Sched is what a ToSched sends.
+func (e *Effect) Sched() sched.Event { return e.msg.(sched.Event) }
+
+// Cluster is what a ToCluster sends.
+func (e *Effect) Cluster() cluster.Event { return e.msg.(cluster.Event) }
+
+// Directory is what a ToDirectory sends.
+func (e *Effect) Directory() DirectoryAsk { return e.msg.(DirectoryAsk) }
+
+// Peer is what a ToOwner sends.
+func (e *Effect) Peer() PeerMsg { return e.msg.(PeerMsg) }
 
 // LogRecord is one record to be logged.
 type LogRecord struct {

@@ -41,8 +41,8 @@ type JobOpened struct{ Node ids.Home }
 // FromSched is a message of the scheduler.
 type FromSched struct{ Msg sched.OwnerMsg }
 
-// FromDirectory is a message of the directory: NameClaimed, ActorAt, NameHeld, KillRequested, CallsLost, LocateActor or Restate, by value.
-type FromDirectory struct{ Msg any }
+// FromDirectory is a message of the directory.
+type FromDirectory struct{ Msg DirectoryNews }
 
 // CancelRequested is a cancel that comes from no client of the job, but from whoever runs the node. KillRequested is its like for actors.
 type CancelRequested wire.Cancel

@@ -63,7 +63,7 @@ func TestAJobEndsAtOnceHoweverMuchItHolds(t *testing.T) {
 		t.Errorf("%d effects, %d of the log", len(es), countKind(es, Log)+countKind(es, LogFree))
 	}
 	for _, e := range es {
-		if f, ok := e.Msg.(objectstore.Free); ok {
+		if f, ok := e.msg.(objectstore.Free); ok {
 			t.Errorf("%d objects are freed one by one", len(f.IDs))
 		}
 	}

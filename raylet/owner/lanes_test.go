@@ -149,7 +149,7 @@ func (w *lanesWorld) step(ev owner.Event) {
 		case owner.Receipt:
 			w.post("node", owner.ClientRead{Client: e.Client, Bytes: e.N})
 		case owner.ToSched:
-			w.toSched = append(w.toSched, e.Msg.(sched.Event))
+			w.toSched = append(w.toSched, e.Sched())
 		case owner.Log:
 			for _, r := range *e.Records {
 				w.cookie++
@@ -223,9 +223,10 @@ func (w *lanesWorld) began(task ids.TaskID, in ids.ClientID) {
 
 func (w *lanesWorld) ended(task ids.TaskID) { delete(w.begun, task) }
 
-// collect puts what a process has said on its way.
+// collect puts what a process has said on its way. What it says of itself is for the node.
 func (w *lanesWorld) collect(id ids.ClientID) {
-	if msgs := w.procs[id].sent(); len(msgs) > 0 {
+	msgs := slices.DeleteFunc(w.procs[id].sent(), func(m wire.Msg) bool { return m.Kind() == wire.KindStats })
+	if len(msgs) > 0 {
 		w.post(source(id), owner.FromClient{Client: id, Msgs: msgs})
 	}
 }

@@ -57,7 +57,7 @@ func (ls *leases) granted(m sched.Granted) {
 	ls.moveLease(l, lease.Grant)
 	ls.addLease(l)
 	if m.Epoch == 0 && k.opts.Spread {
-		ls.effects = append(ls.effects, Effect{Kind: ToCluster, Msg: cluster.Heard{Job: ls.cfg.Job, Lease: m.Lease}})
+		ls.toCluster(cluster.Heard{Job: ls.cfg.Job, Lease: m.Lease})
 	}
 	ls.stats.LeasesGranted++
 	k.lastWant = max(k.lastWant-1, 0) // as the scheduler counts

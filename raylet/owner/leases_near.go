@@ -156,5 +156,5 @@ func (ls *leases) locate(k *classRec) {
 		return
 	}
 	k.located = len(held) > 0
-	ls.effects = append(ls.effects, Effect{Kind: ToCluster, Msg: cluster.Locality{Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Args: held}})
+	ls.toCluster(cluster.Locality{Key: sched.ClassKey{Job: ls.cfg.Job, Class: k.id}, Args: held})
 }

@@ -59,7 +59,7 @@ func TestItIsToldWhereArgumentsAre(t *testing.T) {
 	s.submit(&wire.TaskOptions{Func: "both", NumReturns: 1}, wire.Arg{Ref: here}, wire.Arg{Ref: there}, wire.Arg{Ref: there})
 	var order []string
 	for _, e := range s.out {
-		switch m := e.Msg.(type) {
+		switch m := e.msg.(type) {
 		case cluster.Locality:
 			order = append(order, "where")
 			if want := []cluster.Held{{Node: 0, Bytes: big}, {Node: 5, Bytes: 2 * big}}; !slices.Equal(m.Args, want) {

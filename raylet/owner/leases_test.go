@@ -106,9 +106,9 @@ func TestItIsToldWhichSpreadLeasesHaveCome(t *testing.T) {
 	l := s.grant(worker)
 	var order []any
 	for _, e := range s.out {
-		switch e.Msg.(type) {
+		switch e.msg.(type) {
 		case cluster.Heard, sched.Want:
-			order = append(order, e.Msg)
+			order = append(order, e.msg)
 		}
 	}
 	if len(order) != 2 || order[0] != (cluster.Heard{Job: 1, Lease: l}) {

@@ -11,7 +11,7 @@ import (
 // cancel cancels a task and, if asked, what it has submitted.
 func (lf *life) cancel(m *wire.Cancel) {
 	if job := m.Task.Job(); job != lf.cfg.Job {
-		lf.toOwner(job, m)
+		lf.toOwner(job, Words{m})
 		return
 	}
 	todo := []ids.TaskID{m.Task}

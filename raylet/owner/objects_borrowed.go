@@ -14,7 +14,7 @@ import (
 func (os *objects) borrow(id ids.ObjectID) *objRec {
 	o := &objRec{id: id, state: object.Pending, flags: objPlaceholder | objBorrowed}
 	os.placeholders[id] = o
-	os.toOwner(id.Job(), &wire.AddRef{ID: id})
+	os.toOwner(id.Job(), Words{&wire.AddRef{ID: id}})
 	return o
 }
 
@@ -44,7 +44,7 @@ func (os *objects) ofOtherJob(id ids.ObjectID) bool { return id.Job() != os.cfg.
 func (os *objects) askFor(o *objRec) {
 	if o.flags&(objBorrowed|objAsked) == objBorrowed && o.state == object.Pending {
 		o.flags |= objAsked
-		os.toOwner(o.id.Job(), &wire.Get{ID: o.id})
+		os.toOwner(o.id.Job(), Words{&wire.Get{ID: o.id}})
 	}
 }
 
@@ -58,5 +58,5 @@ func (os *objects) returnBorrowed(o *objRec) {
 	res := o.res
 	o.state, o.res = object.Freed, nil
 	os.releaseContained(containedIn(res))
-	os.toOwner(o.id.Job(), &wire.Release{IDs: []ids.ObjectID{o.id}})
+	os.toOwner(o.id.Job(), Words{&wire.Release{IDs: []ids.ObjectID{o.id}}})
 }

@@ -18,16 +18,42 @@ import (
 // it with Passing, and has the owner that gets it answer with Arrived once it holds it itself.
 
 // FromOwner is a message of the owner of another job.
-//
-// About objects of this job: *wire.AddRef, *wire.Release, *wire.Get, Bring, BorrowLost and *wire.Holdings; *wire.Cancel of a task of this job.
-// About objects of its own: *wire.Resolved, Brought, and *wire.Resync, which asks for Holdings.
-// Passing, Arrived, Reached, JobGone and Unreachable, by value.
 type FromOwner struct {
 	Job ids.JobID
-	Msg any
+	Msg PeerMsg
 }
 
 func (FromOwner) ownerEvent() {}
+
+// PeerMsg is what the owners of two jobs say to each other, by value.
+type PeerMsg interface{ peerMsg() }
+
+// Words is what a client and its owner say to each other as well. About objects of the job of who gets it: *wire.AddRef, *wire.Release, *wire.Get and
+// *wire.Holdings; *wire.Cancel of a task of that job. About objects of the job of who says it: *wire.Resolved, and *wire.Resync, which asks for Holdings.
+type Words struct{ Msg wire.Msg }
+
+// Asks tells whether a message has an answer: JobGone is it where the owner that it is for has ended.
+func Asks(m PeerMsg) bool {
+	w, ok := m.(Words)
+	if !ok {
+		return false
+	}
+	switch w.Msg.(type) {
+	case *wire.AddRef, *wire.Get, *wire.Resync:
+		return true
+	}
+	return false
+}
+
+func (Words) peerMsg()       {}
+func (Bring) peerMsg()       {}
+func (Brought) peerMsg()     {}
+func (BorrowLost) peerMsg()  {}
+func (Passing) peerMsg()     {}
+func (Arrived) peerMsg()     {}
+func (Reached) peerMsg()     {}
+func (JobGone) peerMsg()     {}
+func (Unreachable) peerMsg() {}
 
 // Passing says that references to objects of this job are on their way to the owner of the FromOwner's: they are held until Arrived.
 type Passing struct {
@@ -85,7 +111,7 @@ func (pe *peers) noteReported(job ids.JobID) { delete(pe.objects.silent, job) }
 func (pe *peers) askPeers(jobs []ids.JobID) {
 	for _, job := range jobs {
 		pe.objects.silent[job] = struct{}{}
-		pe.toOwner(job, &wire.Resync{Component: wire.ComponentOwner, Epoch: pe.epoch})
+		pe.toOwner(job, Words{&wire.Resync{Component: wire.ComponentOwner, Epoch: pe.epoch}})
 	}
 }
 
@@ -110,10 +136,10 @@ func (pe *peers) tellHeld(job ids.JobID) {
 	for _, o := range held {
 		m.Handles = append(m.Handles, o.id)
 	}
-	pe.toOwner(job, m)
+	pe.toOwner(job, Words{m})
 	for _, o := range held {
 		if o.flags&objAsked != 0 && o.state == object.Pending {
-			pe.toOwner(job, &wire.Get{ID: o.id})
+			pe.toOwner(job, Words{&wire.Get{ID: o.id}})
 		}
 	}
 	pe.borrows.repeatAsks(job)

@@ -3,6 +3,7 @@ package owner
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"mobula/internal/errs"
@@ -24,15 +25,20 @@ func (s *script) said() (out []string) {
 			continue
 		}
 		if e.Job != far {
-			s.t.Errorf("job %v is told %+v", e.Job, e.Msg)
+			s.t.Errorf("job %v is told %+v", e.Job, e.msg)
 		}
-		switch m := e.Msg.(type) {
+		var m any = e.msg
+		if w, ok := m.(Words); ok {
+			m = w.Msg
+		}
+		switch m := m.(type) {
 		case *wire.Holdings:
 			out = append(out, fmt.Sprintf("holds %d", len(m.Handles)))
 		case *wire.Resolved:
 			out = append(out, fmt.Sprintf("resolved %s", m.Result.Value.Data))
 		default:
-			out = append(out, fmt.Sprintf("%T", m)[len("*wire."):])
+			_, name, _ := strings.Cut(fmt.Sprintf("%T", m), ".")
+			out = append(out, name)
 		}
 	}
 	return out
@@ -47,7 +53,10 @@ func (s *script) wantSaid(want ...string) {
 
 func (s *script) fromFar(m any) {
 	s.t.Helper()
-	s.step(FromOwner{far, m})
+	if w, ok := m.(wire.Msg); ok {
+		m = Words{w}
+	}
+	s.step(FromOwner{far, m.(PeerMsg)})
 }
 
 func farInline(v string) *wire.Resolved {
@@ -85,7 +94,7 @@ func TestAnotherJobsObjectIsBorrowed(t *testing.T) {
 	s.wantEmpty()
 	for _, e := range s.out {
 		if e.Kind == ToStore {
-			t.Errorf("the store is told %+v", e.Msg)
+			t.Errorf("the store is told %+v", e.msg)
 		}
 	}
 }
@@ -166,7 +175,7 @@ func TestAReferenceOnItsWayIsHeld(t *testing.T) {
 	s.wantEmpty()
 
 	s.fromFar(Reached{Token: 9})
-	if e := s.out[0]; e.Kind != ToOwner || e.Job != far || e.Msg != any(Arrived{Token: 9}) {
+	if e := s.out[0]; e.Kind != ToOwner || e.Job != far || e.msg != any(Arrived{Token: 9}) {
 		t.Errorf("it answers %+v", e)
 	}
 }
@@ -255,4 +264,29 @@ func TestACancelOfAnotherJobsTask(t *testing.T) {
 	s := newScript(t, Config{})
 	s.from(driver, &wire.Cancel{Task: farPut.Task})
 	s.wantSaid("Cancel")
+}
+
+// nobodys is a message of each kind of sender that no owner takes.
+type nobodys struct{}
+
+func (nobodys) Kind() wire.Kind { return 0 }
+func (nobodys) peerMsg()        {}
+func (nobodys) directoryNews()  {}
+func (nobodys) ownerEvent()     {}
+
+// What an owner does not know is a fault that supervision reports, whoever says it. It is not passed over.
+func TestUnknownMessagesAreFaults(t *testing.T) {
+	for _, ev := range []Event{
+		nobodys{}, FromClient{driver, []wire.Msg{nobodys{}}}, FromClient{driver, []wire.Msg{&wire.Exec{}}}, FromStore{}, FromSched{}, FromDirectory{}, FromDirectory{nobodys{}},
+		FromOwner{Job: far}, FromOwner{far, nobodys{}}, FromOwner{far, Words{}}, FromOwner{far, Words{&wire.Submit{}}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%T %+v is passed over", ev, ev)
+				}
+			}()
+			newScript(t, Config{}).step(ev)
+		}()
+	}
 }

@@ -132,7 +132,7 @@ func (h *hostile) rebuild() *Core {
 func (h *hostile) n(below int, what string) int { return rapid.IntRange(0, below-1).Draw(h.rt, what) }
 
 func (h *hostile) see(e *Effect) {
-	switch m := e.Msg.(type) {
+	switch m := e.msg.(type) {
 	case sched.Want:
 		h.keys = append(h.keys, m.Key)
 	}

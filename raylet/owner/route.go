@@ -48,7 +48,7 @@ func (c *Core) handle(ev Event) {
 	case Poisoned:
 		c.poisoned(ev)
 	default:
-		panic(fmt.Sprintf("owner: %T is not an event of the owner", ev))
+		panic(unknown(ev))
 	}
 }
 
@@ -111,6 +111,8 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 		c.watchActor(cl, m)
 	case *wire.Holdings:
 		c.fetchAgain(cl, m)
+	default:
+		panic(unknown(m))
 	}
 }
 
@@ -136,6 +138,8 @@ func (c *Core) fromStore(node ids.Home, m objectstore.OwnerMsg) {
 		c.imported(node, m)
 	case objectstore.Evicted:
 		c.evicted(node, m)
+	default:
+		panic(unknown(m))
 	}
 }
 
@@ -172,10 +176,12 @@ func (c *Core) fromSched(m sched.OwnerMsg) {
 		}
 	case sched.Resync:
 		c.schedResync(m.Epoch)
+	default:
+		panic(unknown(m))
 	}
 }
 
-func (c *Core) fromDirectory(m any) {
+func (c *Core) fromDirectory(m DirectoryNews) {
 	switch m := m.(type) {
 	case NameClaimed:
 		c.nameClaimed(m)
@@ -191,27 +197,15 @@ func (c *Core) fromDirectory(m any) {
 		c.nameHeld(m)
 	case Restate:
 		c.restate()
+	default:
+		panic(unknown(m))
 	}
 }
 
 func (c *Core) fromOwner(ev FromOwner) {
 	switch m := ev.Msg.(type) {
-	case *wire.AddRef:
-		c.addRef(c.peer(ev.Job), m.ID)
-	case *wire.Release:
-		for _, id := range m.IDs {
-			c.release(c.peer(ev.Job), id)
-		}
-	case *wire.Get:
-		c.get(c.peer(ev.Job), m.ID, false)
-	case *wire.Holdings:
-		c.peerHolds(ev.Job, m)
-	case *wire.Cancel:
-		c.cancel(m)
-	case *wire.Resolved:
-		c.borrowedResolved(m)
-	case *wire.Resync:
-		c.tellHeld(ev.Job)
+	case Words:
+		c.peerWords(ev.Job, m.Msg)
 	case BorrowLost:
 		c.lineage.lost(m.Node, m.Lost)
 	case Bring:
@@ -230,8 +224,37 @@ func (c *Core) fromOwner(ev FromOwner) {
 	case Unreachable:
 		c.noteReported(ev.Job)
 		c.failBorrowed(ev.Job, m.Err)
+	default:
+		panic(unknown(m))
 	}
 }
+
+// peerWords takes what the owner of another job says in the words of a client, or of a client's owner.
+func (c *Core) peerWords(job ids.JobID, m wire.Msg) {
+	switch m := m.(type) {
+	case *wire.AddRef:
+		c.addRef(c.peer(job), m.ID)
+	case *wire.Release:
+		for _, id := range m.IDs {
+			c.release(c.peer(job), id)
+		}
+	case *wire.Get:
+		c.get(c.peer(job), m.ID, false)
+	case *wire.Holdings:
+		c.peerHolds(job, m)
+	case *wire.Cancel:
+		c.cancel(m)
+	case *wire.Resolved:
+		c.borrowedResolved(m)
+	case *wire.Resync:
+		c.tellHeld(job)
+	default:
+		panic(unknown(m))
+	}
+}
+
+// unknown is what a message has to say that nobody here takes: a fault of the program, which supervision reports. It is not passed over.
+func unknown(m any) string { return fmt.Sprintf("owner: %T is not for an owner", m) }
 
 func (c *Core) release(cl *clientRec, id ids.ObjectID) {
 	if id == id.Task.Stream() {

@@ -143,7 +143,7 @@ func sent[M wire.Msg](s *script, cl ids.ClientID) []M {
 func told[M any](s *script) []M {
 	var out []M
 	for _, e := range s.out {
-		if m, ok := e.Msg.(M); ok {
+		if m, ok := e.msg.(M); ok {
 			out = append(out, m)
 		}
 	}

@@ -112,7 +112,7 @@ func (w *simWorld) step(ev Event) {
 			}
 		}
 		if e.Kind != Log && e.Kind != LogFree {
-			w.note("    %d client %d %s", e.Kind, e.Client, show(e.Wire, e.Msg))
+			w.note("    %d client %d %s", e.Kind, e.Client, show(e.Wire, e.msg))
 		}
 		w.do(&e)
 	}
@@ -143,12 +143,12 @@ func (w *simWorld) do(e *Effect) {
 		}
 	case ToStore:
 		if s := w.stores[e.Node]; s != nil {
-			s.handle(e.Msg)
+			s.handle(e.msg)
 		}
 	case ToSched:
-		w.sched.handle(e.Msg)
+		w.sched.handle(e.msg)
 	case ToDirectory:
-		w.directory(e.Msg)
+		w.directory(e.msg)
 	case Log:
 		for _, r := range *e.Records {
 			ck := w.append(slices.Clone(r.Bytes))

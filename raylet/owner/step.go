@@ -5,6 +5,9 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
+	"mobula/raylet/cluster"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -14,7 +17,7 @@ func (s *step) toClient(cl *clientRec, m wire.Msg) {
 	}
 	if cl.peer != 0 { // of all that clients are told, only this is for owners
 		if r, ok := m.(*wire.Resolved); ok {
-			s.toOwner(cl.peer, r)
+			s.toOwner(cl.peer, Words{r})
 		}
 		return
 	}
@@ -32,22 +35,26 @@ func (s *step) nodeOf(cl *clientRec) ids.Home {
 	return cl.id.Home()
 }
 
-func (s *step) toStore(m any) { s.toStoreAt(s.home(), m) }
+func (s *step) toStore(m objectstore.Event) { s.toStoreAt(s.home(), m) }
 
-func (s *step) toStoreAt(node ids.Home, m any) {
-	s.effects = append(s.effects, Effect{Kind: ToStore, Node: node, Msg: m})
+func (s *step) toStoreAt(node ids.Home, m objectstore.Event) {
+	s.effects = append(s.effects, Effect{Kind: ToStore, Node: node, msg: m})
 }
 
-func (s *step) toSched(m any) {
-	s.effects = append(s.effects, Effect{Kind: ToSched, Msg: m})
+func (s *step) toSched(m sched.Event) {
+	s.effects = append(s.effects, Effect{Kind: ToSched, msg: m})
 }
 
-func (s *step) toDirectory(m any) {
-	s.effects = append(s.effects, Effect{Kind: ToDirectory, Msg: m})
+func (s *step) toCluster(m cluster.Event) {
+	s.effects = append(s.effects, Effect{Kind: ToCluster, msg: m})
 }
 
-func (s *step) toOwner(job ids.JobID, m any) {
-	s.effects = append(s.effects, Effect{Kind: ToOwner, Job: job, Msg: m})
+func (s *step) toDirectory(m DirectoryAsk) {
+	s.effects = append(s.effects, Effect{Kind: ToDirectory, msg: m})
+}
+
+func (s *step) toOwner(job ids.JobID, m PeerMsg) {
+	s.effects = append(s.effects, Effect{Kind: ToOwner, Job: job, msg: m})
 }
 
 func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -177,11 +177,11 @@ func (r *story) line(e *Effect) string {
 	case ToClient:
 		return clientName(e.Client) + " <- " + r.message(e.Wire)
 	case ToStore:
-		return "store <- " + r.message(e.Msg)
+		return "store <- " + r.message(e.msg)
 	case ToSched:
-		return "scheduler <- " + r.message(e.Msg)
+		return "scheduler <- " + r.message(e.msg)
 	case ToDirectory:
-		return "directory <- " + r.message(e.Msg)
+		return "directory <- " + r.message(e.msg)
 	case Log:
 		var kinds []string
 		for _, rec := range *e.Records {

@@ -105,6 +105,8 @@ func (p *peer) do(self *actors.Ref[event], f remote.Effect) {
 			p.disarm()
 		}
 		p.disarm = self.After(f.Delay, &coreEvent{ev: remote.Timer{}})
+	default:
+		panic(fmt.Sprintf("remote: a peer asks for a %T, which nobody does", f)) // a fault of the program
 	}
 }
 

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -73,6 +74,8 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Timer:
 		c.armed = 0
 		c.tick()
+	default:
+		panic(fmt.Sprintf("transfer: %T is not an event of a transfer", ev)) // a fault of the program: supervision reports it
 	}
 	c.begin()
 	c.arm()

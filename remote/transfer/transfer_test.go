@@ -350,3 +350,13 @@ func TestAStoreIsAskedOnce(t *testing.T) {
 		t.Errorf("over: %v and %v, %v, %v", a.over, b.over, a.err, b.err)
 	}
 }
+
+// An event that a core does not know is a fault that supervision reports.
+func TestAnUnknownEventIsAFault(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("it is passed over")
+		}
+	}()
+	NewCore(DefaultConfig(1)).Step(0, nil)
+}

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"fmt"
+
 	"mobula/actors"
 	"mobula/objectstore"
 	"mobula/remote/transfer"
@@ -38,6 +40,8 @@ func (t *Transfer) do(self *actors.Ref[transfer.Event], f transfer.Effect) {
 			t.disarm()
 		}
 		t.disarm = self.After(f.Delay, transfer.Timer{})
+	default:
+		panic(fmt.Sprintf("transfer: a core asks for a %T, which nobody does", f)) // a fault of the program
 	}
 }
 
