@@ -54,16 +54,37 @@ func (rs *restores) readInto(d *demand, job uint64) {
 	case of == nil && d.o.spilled:
 		rs.emit(e)
 	case of != nil && of.resident:
-		of.copying++
-		d.from = of
-		rs.objects.relist(of)
-		rs.emit(CopyObject{Job: job, From: of.job, Of: ref{o: of}.whole(), Place: e.Place, Extent: e.Extent})
+		rs.copyFrom(of, job, d, e)
 	case of != nil && of.spilled:
 		e.Loc = of.loc
 		rs.emit(e)
+	case d.mayCopy():
+		rs.copyFrom(d.o.twin(), job, d, e)
 	default:
 		rs.up.importInto(d, job, e)
 	}
+}
+
+// twin is an object in memory that has the bytes of one which is on other nodes alone: they came here for another job. nil: there is none.
+func (o *object) twin() *object {
+	of := o.origin()
+	for _, job := range sortedKeys(of.copies) {
+		if x := of.copies[job]; x != o && x.resident {
+			return x
+		}
+	}
+	return nil
+}
+
+// mayCopy tells whether a restore takes the bytes from a twin: not into a room without memory, which only an import brings, and not once that has failed.
+func (d *demand) mayCopy() bool { return !d.cold && !d.twinFailed && d.o.twin() != nil }
+
+// copyFrom makes a restore of what is in memory.
+func (rs *restores) copyFrom(x *object, job uint64, d *demand, to SpillRead) {
+	x.copying++
+	d.from = x
+	rs.objects.relist(x)
+	rs.emit(CopyObject{Job: job, From: x.job, Of: ref{o: x}.whole(), Place: to.Place, Extent: to.Extent})
 }
 
 // copied ends the pin that a copy being made has on what it is of, and tells whether it was made from there.

@@ -83,7 +83,7 @@ func (no *nodes) importInto(d *demand, job uint64, to SpillRead) {
 }
 
 // comesFromNode tells whether an object that is not in memory is read from another node.
-func (o *object) comesFromNode() bool { return o.of == nil && !o.spilled }
+func (o *object) comesFromNode() bool { return o.of == nil && !o.spilled && o.twin() == nil }
 
 // importFailed tells whether an import that failed goes on at once with another node. One that has lost the object is not asked again.
 func (no *nodes) importFailed(d *demand, lost bool) bool {

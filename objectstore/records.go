@@ -213,6 +213,8 @@ type demand struct {
 	sets []*argSet // one entry an argument
 	from *object   // that a copy is being made from in memory
 
+	twinFailed bool // its bytes are to come from another node, though they are in memory here
+
 	// A pack.
 	pack *packing
 }

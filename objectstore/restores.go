@@ -99,6 +99,12 @@ func (rs *restores) restoreDone(e RestoreDone) {
 		rs.up.withoutMemory(d, e.Err)
 		return
 	}
+	if e.Err != nil && fromMemory && (o.of == nil || !o.of.resident && !o.of.spilled) {
+		d.twinFailed = true
+		rs.underWay++
+		rs.readInto(d, rs.newJob(d))
+		return
+	}
 	if e.Err != nil {
 		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
 		imported := d.imports
@@ -135,9 +141,12 @@ func (rs *restores) restoreDone(e RestoreDone) {
 		if o.of == nil {
 			rs.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}})
 		}
-	case o.of != nil:
+	case o.of != nil || fromMemory:
 		rs.counts.CopiesMade++
 		rs.counts.CopiedBytes += o.size
+		if o.of == nil {
+			rs.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}})
+		}
 	default:
 		rs.counts.Restores++
 		rs.counts.RestoredBytes += o.size
