@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +30,12 @@ type network struct {
 	wires map[*wire]bool      // guarded by mu: those that are open
 	sent  map[ids.Home]int64  // guarded by mu: bytes
 	at    map[ids.Home]mark   // guarded by mu
+	dead  map[ids.Home]bool   // guarded by mu: they are not reached any more
+	stops map[ids.Home]stop   // guarded by mu: they do nothing
 }
+
+// stop is that of a node's processes, until its end.
+type stop chan struct{}
 
 // mark has something done once a node has sent so many bytes.
 type mark struct {
@@ -44,7 +50,24 @@ type wire struct {
 	home ids.Home
 }
 
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	w.stopped()
+	return n, err
+}
+
+// stopped waits while the node is stopped.
+func (w *wire) stopped() {
+	w.n.mu.Lock()
+	s := w.n.stops[w.home]
+	w.n.mu.Unlock()
+	if s != nil {
+		<-s
+	}
+}
+
 func (w *wire) Write(b []byte) (int, error) {
+	w.stopped()
 	n, err := w.Conn.Write(b)
 	w.n.mu.Lock()
 	w.n.sent[w.home] += int64(n)
@@ -74,7 +97,7 @@ func networks(t *testing.T, run func(t *testing.T, n *network)) {
 }
 
 func newNetwork(t testing.TB, kind string) *network {
-	n := &network{kind: kind, pipes: NewPipes(), addrs: map[ids.Home]string{}, wires: map[*wire]bool{}, sent: map[ids.Home]int64{}, at: map[ids.Home]mark{}}
+	n := &network{kind: kind, pipes: NewPipes(), addrs: map[ids.Home]string{}, wires: map[*wire]bool{}, sent: map[ids.Home]int64{}, at: map[ids.Home]mark{}, dead: map[ids.Home]bool{}, stops: map[ids.Home]stop{}}
 	if kind == "tls" {
 		n.ca = newAuthority(t)
 	}
@@ -98,6 +121,44 @@ func (n *network) cut() {
 	for w := range all {
 		_ = w.Conn.Close()
 	}
+}
+
+// kill breaks the connections of a node, which makes no more.
+func (n *network) kill(home ids.Home) {
+	n.mu.Lock()
+	n.dead[home] = true
+	var all []*wire
+	for w := range n.wires {
+		if w.home == home {
+			all = append(all, w)
+			delete(n.wires, w)
+		}
+	}
+	n.mu.Unlock()
+	for _, w := range all {
+		_ = w.Conn.Close()
+	}
+}
+
+// stop has a node do nothing until the test ends: its connections stay.
+func (n *network) stop(t testing.TB, home ids.Home) {
+	s := make(stop)
+	n.mu.Lock()
+	n.stops[home] = s
+	n.mu.Unlock()
+	t.Cleanup(func() {
+		n.mu.Lock()
+		delete(n.stops, home)
+		n.mu.Unlock()
+		close(s)
+	})
+}
+
+// reaches tells whether two nodes reach each other.
+func (n *network) reaches(a, b ids.Home) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.dead[a] && !n.dead[b]
 }
 
 // when has something done once a node has sent so many bytes, on the goroutine that sends.
@@ -140,6 +201,9 @@ type wired struct {
 }
 
 func (w *wired) Dial(ctx context.Context, to ids.Home) (net.Conn, error) {
+	if !w.n.reaches(w.home, to) {
+		return nil, syscall.ECONNREFUSED
+	}
 	c, err := w.Transport.Dial(ctx, to)
 	if err != nil {
 		return nil, err
@@ -171,6 +235,9 @@ func (e *tcpEnd) config(to string) *tls.Config {
 }
 
 func (e *tcpEnd) Dial(ctx context.Context, to ids.Home) (net.Conn, error) {
+	if !e.n.reaches(e.home, to) {
+		return nil, syscall.ECONNREFUSED
+	}
 	e.n.mu.Lock()
 	addr := e.n.addrs[to]
 	e.n.mu.Unlock()
