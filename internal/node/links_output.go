@@ -21,16 +21,17 @@ func (l *links) mirrorOf(job ids.JobID) io.Writer {
 		return nil
 	}
 	if a := l.agent(job); a != nil && a.said.Output {
-		return &homeward{job: job, now: l.clock.Now, say: func(m *internode.WorkerOutput) { l.say(job.Home(), m) }}
+		return &homeward{job: job, now: l.clock.Now, full: a.box.Full, say: func(m *internode.WorkerOutput) { l.say(job.Home(), m) }}
 	}
 	return io.Discard
 }
 
-// homeward takes what a worker of another node's job writes to the job's home. It never waits: what is too much is left out, and counted.
+// homeward takes what a worker of another node's job writes to the job's home. It never waits: what is too much, or has no room on the way, is left out, and counted.
 type homeward struct {
-	job ids.JobID
-	now func() int64
-	say func(*internode.WorkerOutput)
+	job  ids.JobID
+	now  func() int64
+	full func() bool // the way there has no room
+	say  func(*internode.WorkerOutput)
 
 	mu    sync.Mutex
 	since int64  // guarded by mu: begin of a second
@@ -45,7 +46,7 @@ func (h *homeward) Write(lines []byte) (int, error) {
 	if now := h.now(); now-h.since > int64(time.Second) {
 		h.since, h.bytes = now, 0
 	}
-	if h.bytes+len(lines) > mostOutput {
+	if h.bytes+len(lines) > mostOutput || h.full() {
 		h.lost += uint64(bytes.Count(lines, []byte{'\n'}))
 		return len(lines), nil
 	}

@@ -11,7 +11,8 @@ import (
 // A worker that writes without end does not take the way to its job's home from the others: lines are left out, and counted.
 func TestOutputThatGoesHomeIsBounded(t *testing.T) {
 	now, bytesSent, linesSent, lost := int64(0), 0, 0, uint64(0)
-	h := &homeward{job: 7, now: func() int64 { return now }, say: func(m *internode.WorkerOutput) {
+	full := false
+	h := &homeward{job: 7, now: func() int64 { return now }, full: func() bool { return full }, say: func(m *internode.WorkerOutput) {
 		bytesSent += len(m.Lines)
 		linesSent += bytes.Count(m.Lines, []byte{'\n'})
 		lost += m.Lost
@@ -32,5 +33,16 @@ func TestOutputThatGoesHomeIsBounded(t *testing.T) {
 	now += 2 * int64(time.Second)
 	if _, err := h.Write(line); err != nil || linesSent+int(lost) != written+1 {
 		t.Errorf("%d lines went and %d are counted as left out, of %d: %v", linesSent, lost, written+1, err)
+	}
+	sent, left := linesSent, lost
+	full = true // the home does not read
+	for range 10 {
+		if n, err := h.Write(line); n != len(line) || err != nil {
+			t.Fatalf("%d, %v", n, err)
+		}
+	}
+	full = false
+	if _, err := h.Write(line); err != nil || linesSent != sent+1 || lost != left+10 {
+		t.Errorf("%d lines went to a home that does not read, and %d are counted as left out: %v", linesSent-sent-1, lost-left, err)
 	}
 }

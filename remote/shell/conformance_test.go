@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -28,6 +29,8 @@ func TestConformance(t *testing.T) {
 		{"a handler that blocks for long", testBusy},
 		{"large messages", testLarge},
 		{"silence", testSilence},
+		{"a node that accepts and never answers", testNeverAnswers},
+		{"half a hello", testHalfAHello},
 		{"restart of a node", testRestart},
 		{"a stale life", testStaleLife},
 		{"both dial at once", testBothDial},
@@ -245,6 +248,75 @@ func testSilence(t *testing.T, nw network) {
 	a.sendAll(2, 2, 1)
 	check(t, b.awaitMessages(3), a.life, 0, 3)
 	a.awaitPeer(2, func(s Status) bool { return s.Bytes == 0 && s.Connected })
+}
+
+// accepting has something done with each connection that is made to node 2, which no hub has, until the test takes the node back.
+func accepting(t *testing.T, nw network, do func(Conn)) (end func()) {
+	tr := nw.listen(t, 2)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var conns []Conn
+	wg.Go(func() {
+		for {
+			c, err := tr.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+			do(c)
+		}
+	})
+	return func() {
+		_ = tr.Close()
+		wg.Wait()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	}
+}
+
+// testNeverAnswers is of a node that is there, and says nothing. It is given up each time, and what waits for it gets there once it does.
+func testNeverAnswers(t *testing.T, nw network) {
+	a := start(t, nw, 1, 1, func(c *Config) { c.Core.Handshake = 50 * time.Millisecond })
+	end := accepting(t, nw, func(Conn) {})
+	a.sendAll(2, 0, 3)
+	for range 2 {
+		a.awaitPeer(2, func(s Status) bool { return s.Err != nil && !s.Connected && len(a.open()) == 0 })
+		a.awaitPeer(2, func(s Status) bool { return !s.Connected && len(a.open()) == 1 })
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errInjected)
+	for err := error(nil); err == nil; { // until there is no more room
+		err = a.TrySend(remote.Life{Home: 2}, make([]byte, 8<<20))
+	}
+	if err := a.Send(ctx, remote.Life{Home: 2}, []byte("x")); !errors.Is(err, errInjected) || !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, remote.ErrHandshake) {
+		t.Errorf("who waits for it is told %v", err)
+	}
+	end()
+	b := start(t, nw, 2, 1)
+	check(t, b.awaitMessages(3)[:3], a.life, 0, 3)
+}
+
+// testHalfAHello is of a node that breaks off in its first words.
+func testHalfAHello(t *testing.T, nw network) {
+	a := start(t, nw, 1, 1)
+	h := hello{versions: ours, cluster: "test", Hello: remote.Hello{From: remote.Life{Home: 2, Epoch: 1}, To: 1}}
+	body := h.encode()
+	said := append((&frame{kind: kindHello, body: body}).appendHead(nil), body...)
+	end := accepting(t, nw, func(c Conn) {
+		_, _ = c.Write(said[:len(said)/2])
+		_ = c.Close()
+	})
+	a.sendAll(2, 0, 3)
+	s := a.awaitPeer(2, func(s Status) bool { return s.Err != nil })
+	if !errors.Is(s.Err, errs.ErrProtocol) && !errors.Is(s.Err, ErrBroken) {
+		t.Errorf("it is given up with %v", s.Err)
+	}
+	end()
+	b := start(t, nw, 2, 1)
+	check(t, b.awaitMessages(3), a.life, 0, 3)
 }
 
 func testRestart(t *testing.T, nw network) {

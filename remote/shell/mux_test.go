@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -174,4 +175,23 @@ type counted struct {
 func (c *counted) Write(b []byte) (int, error) {
 	c.writes++
 	return c.Conn.Write(b)
+}
+
+// A port that accepts and never says a word of TLS is given up, and named to whoever waits.
+func TestAPortThatNeverAnswers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() // the kernel accepts, and nobody else
+	nw := newTCPNetwork()
+	nw.ports[2] = l.Addr().String()
+	a := start(t, nw, 1, 1, func(c *Config) { c.Core.Handshake = 50 * time.Millisecond })
+	a.sendAll(2, 0, 1)
+	s := a.awaitPeer(2, func(s Status) bool { return s.Err != nil })
+	if !errors.Is(s.Err, context.DeadlineExceeded) || !strings.Contains(s.Err.Error(), l.Addr().String()) {
+		t.Errorf("it is given up with %v", s.Err)
+	}
+	b := start(t, nw, 2, 1)
+	check(t, b.awaitMessages(1), a.life, 0, 1)
 }

@@ -186,6 +186,13 @@ func (b *Box) sendRest(rest []item, payload []byte) {
 	b.Flush()
 }
 
+// Full tells whether the transport has no room: what is pushed now waits here, in memory. What can be left out is not to be pushed.
+func (b *Box) Full() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.room != nil
+}
+
 // Await returns when the transport has room, or with the cause of ctx.
 func (b *Box) Await(ctx context.Context) error {
 	b.mu.Lock()

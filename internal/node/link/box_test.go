@@ -127,7 +127,13 @@ func TestWhatHasNoRoomWaits(t *testing.T) {
 	b, tr, _ := newBox(t)
 	tr.full = true
 	b.Push(&internode.CloseJob{Job: 1})
+	if b.Full() {
+		t.Error("it is full before the transport was asked")
+	}
 	b.Flush()
+	if !b.Full() {
+		t.Error("nothing tells that what is pushed waits")
+	}
 	b.Push(&internode.JobClosed{Job: 1})
 	b.Flush()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -144,6 +150,9 @@ func TestWhatHasNoRoomWaits(t *testing.T) {
 		<-tr.came
 	}
 	equal(t, tr.said(t), "CloseJob", "JobClosed")
+	if b.Full() {
+		t.Error("it is full though the transport has room")
+	}
 }
 
 // A message that does not go between nodes is dropped, and those around it go.
