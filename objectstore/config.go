@@ -19,7 +19,8 @@ type Config struct {
 	// MaxFused is how many objects one write takes. Default 2000, as Ray's max_fused_object_count.
 	MaxFused int
 	// MaxSpills and MaxRestores are how many writes and reads may be under way. They are
-	// apart, so that neither can starve the other. Default 4 each, as Ray's max_io_workers.
+	// apart, so that neither can starve the other, and MaxRestores counts reads for other nodes
+	// apart from those for this one. Default 4 each, as Ray's max_io_workers.
 	MaxSpills, MaxRestores int
 	// ArgsFraction is the share of Limit that running tasks' arguments may take. Default 0.7, as
 	// Ray's max_task_args_memory_fraction.

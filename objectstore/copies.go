@@ -103,7 +103,7 @@ func (rs *restores) copied(d *demand) bool {
 func (rs *restores) copyFailed(d *demand, fromMemory bool, cause error) {
 	o, of := d.o, d.o.of
 	if !fromMemory && of.resident {
-		rs.underWay++
+		*rs.reads(d.lane)++
 		rs.readInto(d, rs.newJob(d))
 		return
 	}

@@ -122,7 +122,7 @@ func (no *nodes) export(e Export) {
 	if r.o.resident {
 		no.exported(x)
 	} else {
-		no.restores.requestRestore(r.o, laneGet)
+		no.restores.requestRestore(r.o, laneExport)
 	}
 	no.objects.relist(r.o)
 }

@@ -163,7 +163,8 @@ type restores struct {
 	objects     *objects
 	demands     *demands
 	up          restoresUp
-	underWay    int
+	underWay    int // reads here, and from other nodes
+	forNodes    int // reads here of what other nodes wait for
 	readRetries []readRetry
 }
 

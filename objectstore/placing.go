@@ -36,10 +36,12 @@ func (rm *placing) serve() bool {
 	}
 	// Everything is pinned. What others ask may still fit where this does not.
 	if d.lane == laneCreate {
-		if g := rm.demands.queues[laneGet].peek(laneGet); g != nil && rm.restores.canRestore() && rm.place(g) {
-			return true
+		for _, l := range []lane{laneExport, laneGet} {
+			if g := rm.demands.queues[l].peek(l); g != nil && rm.restores.canRestore(l) && rm.place(g) {
+				return true
+			}
 		}
-	} else if r := rm.demands.queues[laneCreate].peek(laneCreate); r != nil && d.lane == laneGet && rm.creates.reservingCreates == 0 && rm.place(r) {
+	} else if r := rm.demands.queues[laneCreate].peek(laneCreate); r != nil && d.lane != laneArgs && rm.creates.reservingCreates == 0 && rm.place(r) {
 		return true
 	}
 	return rm.resolveStall(d)
@@ -55,16 +57,16 @@ const argsDelay = 256
 func (rm *placing) oldestDemand() *demand {
 	var best *demand
 	var at uint64
-	if rm.progress.diskFull() && rm.restores.canRestore() {
-		for _, l := range []lane{laneGet, laneArgs} {
-			if d := rm.demands.queues[l].peek(l); d != nil {
+	if rm.progress.diskFull() {
+		for _, l := range []lane{laneExport, laneGet, laneArgs} {
+			if d := rm.demands.queues[l].peek(l); d != nil && rm.restores.canRestore(l) {
 				return d
 			}
 		}
 	}
 	for l := range lanes {
 		d := rm.demands.queues[l].peek(l)
-		if d == nil || d.o != nil && !rm.restores.canRestore() || (l == laneCreate && rm.creates.reservingCreates > 0) {
+		if d == nil || d.o != nil && !rm.restores.canRestore(l) || (l == laneCreate && rm.creates.reservingCreates > 0) {
 			continue
 		}
 		t := d.ticket

@@ -63,7 +63,7 @@ func (rm *placing) fallbackRefusal(d *demand) *errs.Error {
 // deadlocked tells whether every byte in the store is held by a task that itself waits: to create, in
 // a get, or for arguments. Views of clients may be closed at any time, so they are not counted as held for good.
 func (rm *placing) deadlocked(d *demand) bool {
-	if len(rm.objects.pinned) > 0 || len(rm.nodes.exports) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+len(rm.restores.readRetries) > 0 || len(rm.copies.inFlightReads) > 0 {
+	if len(rm.objects.pinned) > 0 || len(rm.nodes.exports) > 0 || len(rm.clients.old) > 0 || rm.restores.underWay+rm.restores.forNodes+len(rm.restores.readRetries) > 0 || len(rm.copies.inFlightReads) > 0 {
 		return false
 	}
 	if rm.objects.cold.n > 0 && rm.objects.reclaimable() >= alloc.Rounded(d.need) {

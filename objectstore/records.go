@@ -374,6 +374,7 @@ const (
 	laneCreate lane = iota // creates and packs
 	laneGet                // restores that a get waits for
 	laneArgs               // restores that only arguments wait for
+	laneExport             // restores that other nodes wait for
 	lanes
 )
 

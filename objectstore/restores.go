@@ -10,17 +10,18 @@ import (
 	"mobula/wire"
 )
 
-// requestRestore asks for an object's bytes in memory. A get moves it before what only arguments need.
+// requestRestore asks for an object's bytes in memory. A get moves it before what only arguments need, and another node before both: reads for other nodes have
+// places of their own. If they waited for the places that imports have, two nodes could wait for each other.
 func (rs *restores) requestRestore(o *object, l lane) *demand {
 	d := o.restore
 	if d == nil {
 		d = &demand{lane: l, need: o.size, o: o}
 		o.restore = d
 		rs.demands.enqueue(d)
-	} else if l == laneGet && d.lane == laneArgs {
-		d.lane = laneGet
+	} else if l == laneGet && d.lane == laneArgs || l == laneExport && d.lane != laneExport && d.stage != stageReading {
+		d.lane = l
 		if d.stage == stageWaiting {
-			rs.demands.queues[laneGet].Push(d)
+			rs.demands.queues[l].Push(d)
 		}
 	}
 	return d
@@ -47,8 +48,9 @@ func (rs *restores) eachRestore(visit func(*demand)) {
 			all = append(all, d)
 		}
 	}
-	rs.demands.queues[laneGet].each(laneGet, collect)
-	rs.demands.queues[laneArgs].each(laneArgs, collect)
+	for _, l := range []lane{laneGet, laneArgs, laneExport} {
+		rs.demands.queues[l].each(l, collect)
+	}
 	for _, n := range sortedKeys(rs.jobs) {
 		switch j := rs.jobs[n].(type) {
 		case *demand:
@@ -67,7 +69,7 @@ func (rs *restores) eachRestore(visit func(*demand)) {
 // read starts a restore that has its room.
 func (rs *restores) read(d *demand) {
 	d.stage = stageReading
-	rs.underWay++
+	*rs.reads(d.lane)++
 	rs.objects.record(d.o) // so that a new core does not use the extent while it is written
 	rs.readInto(d, rs.newJob(d))
 }
@@ -77,7 +79,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	if !ok {
 		return
 	}
-	rs.underWay--
+	*rs.reads(d.lane)--
 	o := d.o
 	fromMemory := rs.copied(d)
 	if d.cold && e.Err == nil {
@@ -109,7 +111,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 		lasting := errors.Is(e.Err, spill.ErrCorrupt) || errors.Is(e.Err, spill.ErrMissing)
 		imported := d.imports
 		if rs.up.importFailed(d, lasting) {
-			rs.underWay++
+			*rs.reads(d.lane)++
 			rs.readInto(d, rs.newJob(d))
 			return
 		}
@@ -262,4 +264,15 @@ func (rs *restores) supersede(id ids.ObjectID, was ref, why *errs.Error) {
 	rs.objects.relist(o)
 }
 
-func (rs *restores) canRestore() bool { return !rs.recovering && rs.underWay < rs.cfg.MaxRestores }
+// canRestore tells whether there is a place for a restore of this lane.
+func (rs *restores) canRestore(l lane) bool {
+	return !rs.recovering && *rs.reads(l) < rs.cfg.MaxRestores
+}
+
+// reads counts the restores of a lane that are under way: those for other nodes apart from the others.
+func (rs *restores) reads(l lane) *int {
+	if l == laneExport {
+		return &rs.forNodes
+	}
+	return &rs.underWay
+}

@@ -24,15 +24,15 @@ func (rs *restores) startReadRetries() {
 	for _, r := range all {
 		switch {
 		case r.d.cancelled:
-			rs.underWay++
+			*rs.reads(r.d.lane)++
 			rs.restoreDone(RestoreDone{r.job, errWithdrawn})
 		case rs.now < r.at:
 			rs.readRetries = append(rs.readRetries, r)
 			rs.wakeAt(r.at)
-		case rs.underWay >= rs.cfg.MaxRestores:
+		case *rs.reads(r.d.lane) >= rs.cfg.MaxRestores:
 			rs.readRetries = append(rs.readRetries, r) // a read's end steps the core
 		default:
-			rs.underWay++
+			*rs.reads(r.d.lane)++
 			rs.readInto(r.d, r.job)
 		}
 	}

@@ -51,7 +51,7 @@ func (c *Core) Stats() Stats {
 		Limit: c.alloc.Limit(), Index: c.alloc.Limit() - c.objectLimit(), Backed: c.alloc.Backed(), Warm: c.alloc.Warm(), Held: c.alloc.Held(), Slack: c.alloc.Held() - c.alloc.Used(),
 		Pinned: c.pinnedBytes, Cold: c.cold.bytes, Copies: c.second.bytes, Args: c.argBytes, FallbackBytes: c.fallbackBytes,
 		Grants: len(c.grants), WaitingCreates: len(c.waiting), WaitingArgs: c.argWait.Len(), SpillsUnderWay: c.spills,
-		RestoresUnderWay: c.restores.underWay, Clients: len(c.clients.byID), OldClients: len(c.old), Counters: c.counts,
+		RestoresUnderWay: c.restores.underWay + c.restores.forNodes, Clients: len(c.clients.byID), OldClients: len(c.old), Counters: c.counts,
 	}
 	for _, g := range c.grants {
 		s.Granted += g.block.Size
