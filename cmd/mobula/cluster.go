@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -78,6 +79,13 @@ type localNodes struct {
 	Nodes []started `json:"nodes"`
 }
 
+func (l localNodes) names() (out []string) {
+	for _, n := range l.Nodes {
+		out = append(out, n.Node)
+	}
+	return out
+}
+
 func (l localNodes) text(w io.Writer) {
 	var data [][]string
 	for _, n := range l.Nodes {
@@ -94,10 +102,15 @@ func (a *app) runLocal(l localCluster) (err error) {
 	if err := safefs.MakeDir(l.dir); err != nil {
 		return err
 	}
+	if names, err := runningIn(a.ctx, l.dir); err != nil {
+		return err
+	} else if len(names) > 0 {
+		return errs.New(errs.CodeNodeRunning, "a cluster runs in %s: node %s; stop it with mobula cluster stop, or start a second one with a --dir and a --port of its own", l.dir, strings.Join(names, ", "))
+	}
 	var up localNodes
 	defer func() {
 		if err != nil || !l.detach {
-			err = errors.Join(err, a.stopLocal(l.dir))
+			err = errors.Join(err, a.stopNodes(l.dir, up.names()))
 		}
 	}()
 	var join, token string
@@ -158,21 +171,41 @@ func (a *app) clusterStop() *cobra.Command {
 	return c
 }
 
-// stopLocal stops the nodes of a directory, the last one first, whether or not they were started by this command.
-func (a *app) stopLocal(dir string) error {
+// runningIn names the nodes of a directory that run: somebody takes connections at their sockets.
+func runningIn(ctx context.Context, dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return errs.New(errs.CodeNoNode, "no cluster was started in %s: %v", dir, err)
+		return nil, errs.New(errs.CodeNoNode, "no cluster was started in %s: %v", dir, err)
 	}
-	var all []error
-	for i := len(entries) - 1; i >= 0; i-- {
-		address := filepath.Join(dir, entries[i].Name(), node.SocketName)
-		if !safefs.Exists(address) {
-			continue
+	for _, e := range entries {
+		c, err := new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, e.Name(), node.SocketName))
+		if err == nil {
+			names = append(names, e.Name())
+			err = c.Close()
 		}
-		b := *a
-		b.ctx = context.WithoutCancel(a.ctx) // an interrupt is what stops the nodes
-		s, err := requestOf[state.Stopping](&b, address, state.MethodStop, state.StopRequest{Reason: "mobula cluster stop"})
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return names, nil
+}
+
+// stopLocal stops the nodes that run in a directory, whoever started them.
+func (a *app) stopLocal(dir string) error {
+	names, err := runningIn(context.WithoutCancel(a.ctx), dir)
+	if err != nil {
+		return err
+	}
+	return a.stopNodes(dir, names)
+}
+
+// stopNodes stops nodes of a directory, the last one first.
+func (a *app) stopNodes(dir string, names []string) error {
+	b := *a
+	b.ctx = context.WithoutCancel(a.ctx) // an interrupt is what stops the nodes
+	var all []error
+	for _, name := range slices.Backward(names) {
+		s, err := requestOf[state.Stopping](&b, filepath.Join(dir, name, node.SocketName), state.MethodStop, state.StopRequest{Reason: "mobula cluster stop"})
 		if errors.Is(err, errs.ErrNoNode) {
 			continue // it has ended
 		}
@@ -182,7 +215,7 @@ func (a *app) stopLocal(dir string) error {
 			cancel()
 		}
 		if err != nil {
-			all = append(all, fmt.Errorf("node %s: %w", entries[i].Name(), err))
+			all = append(all, fmt.Errorf("node %s: %w", name, err))
 		}
 	}
 	return errors.Join(all...)

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mobula/internal/node"
+)
+
+// localPort finds a port of the loopback such that two local nodes have theirs free: four from it on, and four from portsApart before it.
+func localPort(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		first, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := first.Addr().(*net.TCPAddr).Port
+		held, free := []net.Listener{first}, port > 10_000 && port < 60_000
+		for _, p := range []int{1, 2, 3, -10, -9, -8, -7} {
+			if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+p)); err == nil {
+				held = append(held, l)
+			} else {
+				free = false
+			}
+		}
+		for _, l := range held {
+			_ = l.Close() // it was only tried
+		}
+		if free {
+			return port
+		}
+	}
+	t.Fatal("no free ports in a row")
+	return 0
+}
+
+// A second cluster in the directory of one that runs is refused, and leaves the first one alone; one that does not come up leaves nothing behind.
+func TestAClusterThatRunsIsLeftAlone(t *testing.T) {
+	base, err := os.MkdirTemp("", "mobula-local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) }) // it is only temporary
+	local := func(dir string, port int, more ...string) []string {
+		return append([]string{"cluster", "local", "--detach", "--json", "--dir", dir, "--port", fmt.Sprint(port), "--store-size", "16MiB"}, more...)
+	}
+	dir, port := filepath.Join(base, "a"), localPort(t)
+	code, out, errOut := process(t, local(dir, port, "-n", "1")...)
+	var up localNodes
+	if err := json.Unmarshal([]byte(out), &up); code != exitDone || err != nil || len(up.Nodes) != 1 || up.Nodes[0].Node != "n1" {
+		t.Fatalf("exit %d, %v, %s%s", code, err, out, errOut)
+	}
+	defer func() {
+		if code, out, errOut := process(t, "cluster", "stop", "--dir", dir); code != exitDone {
+			t.Errorf("stop: exit %d, %s%s", code, out, errOut)
+		}
+		if code, _, _ := process(t, "status", "--address", up.Nodes[0].Address); code != exitNoNode {
+			t.Errorf("status of a cluster that was stopped: exit %d", code)
+		}
+	}()
+	code, out, errOut = process(t, local(dir, port, "-n", "2")...)
+	if code != exitRunning || out != "" || !strings.Contains(errOut, "mobula cluster stop") || !strings.Contains(errOut, dir+": node n1") {
+		t.Errorf("again: exit %d, %s%s", code, out, errOut)
+	}
+	other := filepath.Join(base, "b")
+	code, _, errOut = process(t, local(other, port-portsApart, "-n", "2")...) // the second node has the ports of the first cluster
+	if _, err := net.Dial("unix", filepath.Join(other, "n1", node.SocketName)); code == exitDone || err == nil || !strings.Contains(errOut, "node n2") {
+		t.Errorf("a cluster whose second node does not start: exit %d, %s; its first one: %v", code, errOut, err)
+	}
+	if code, out, errOut := process(t, "status", "--address", up.Nodes[0].Address); code != exitDone || !strings.Contains(out, "n1") {
+		t.Errorf("the first cluster: exit %d, %s%s", code, out, errOut)
+	}
+}
