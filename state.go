@@ -43,6 +43,12 @@ func (c *Cluster) ListGraphs(ctx context.Context, q Query) (Page[GraphState], er
 	return ask[Page[GraphState]](ctx, c, state.MethodGraphs, q)
 }
 
+// ListNodes lists the nodes of the cluster, without those that have stopped in order, as the control plane knows them. One that does not say within a second what
+// it has free is in Unreachable too.
+func (c *Cluster) ListNodes(ctx context.Context, q Query) (Page[NodeState], error) {
+	return ask[Page[NodeState]](ctx, c, state.MethodNodes, q)
+}
+
 // ListComponents lists the node's own supervised parts.
 func (c *Cluster) ListComponents(ctx context.Context, q Query) (Page[ComponentState], error) {
 	return ask[Page[ComponentState]](ctx, c, state.MethodComponents, q)

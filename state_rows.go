@@ -153,6 +153,25 @@ type GraphState struct {
 	Node       string `json:"node,omitempty"` // where it is listed; empty: the node that was asked is alone
 }
 
+// NodeState is a row of ListNodes: one node of the cluster. Of one that is dead, or does not answer (Page.Unreachable), Free and the store's figures are missing.
+type NodeState struct {
+	ID         string             `json:"id"` // for OnNode and PreferNode
+	Name       string             `json:"name"`
+	Role       string             `json:"role,omitempty"` // in its cluster: "data", "control-plane" or "driver"; empty: it is of none
+	State      string             `json:"state"`          // "ALIVE", "SILENT" (several heartbeats were missed), or "DEAD" (its life was ended)
+	Address    string             `json:"address"`        // of its socket, on its own machine
+	PID        int                `json:"pid"`
+	Version    string             `json:"version"`
+	Epoch      uint64             `json:"epoch"`     // number of its present life
+	Started    int64              `json:"started"`   // Unix ns, by its own clock
+	Heard      int64              `json:"heard"`     // ns since its last heartbeat; 0: it is the node that was asked
+	Resources  map[string]float64 `json:"resources"` // that tasks may ask for
+	Labels     map[string]string  `json:"labels"`    // by which tasks may choose it
+	Free       map[string]float64 `json:"free,omitempty"`
+	StoreLimit uint64             `json:"store_limit,omitempty"`
+	StoreHeld  uint64             `json:"store_held,omitempty"`
+}
+
 // ComponentState is a row of ListComponents: one part of the node in its supervision tree.
 type ComponentState struct {
 	Path        string `json:"path"` // its id: names from the root

@@ -11,7 +11,7 @@ import (
 func TestRowsHaveWhatTheNodeSends(t *testing.T) {
 	for _, c := range []struct{ ours, nodes any }{
 		{NodeStatus{}, state.Status{}}, {Page[TaskState]{}, state.Page[state.Task]{}}, {ActorState{}, state.Actor{}}, {ObjectState{}, state.Object{}},
-		{WorkerState{}, state.Worker{}}, {JobState{}, state.Job{}}, {GraphState{}, state.Graph{}}, {ComponentState{}, state.Component{}},
+		{WorkerState{}, state.Worker{}}, {JobState{}, state.Job{}}, {GraphState{}, state.Graph{}}, {NodeState{}, state.Node{}}, {ComponentState{}, state.Component{}},
 		{Explanation{}, state.Explanation{}}, {LogStream{}, state.LogStream{}}, {Query{}, state.Query{}},
 	} {
 		same(t, reflect.TypeOf(c.ours), reflect.TypeOf(c.nodes), map[reflect.Type]bool{})

@@ -75,7 +75,7 @@ the rows are those of all nodes; a node that does not answer is named in a warni
 		lister(a, "objects", "List objects that something refers to", "  mobula list objects --filter state=STORED --limit 1000\n  mobula list objects --filter type=put", state.MethodObjects, objectTable),
 		lister(a, "workers", "List worker processes and embedded slots", "  mobula list workers\n  mobula list workers --filter slot=isolated", state.MethodWorkers, workerTable),
 		lister(a, "graphs", "List the task graphs that run", "  mobula list graphs\n  mobula list graphs --filter queued!=0", state.MethodGraphs, a.graphTable),
-		lister(a, "nodes", "List the nodes of the cluster that have not stopped: those that share this node's control plane", "  mobula list nodes\n  mobula list nodes --filter state=SILENT", state.MethodNodes, a.nodeTable),
+		lister(a, "nodes", "List the nodes of the cluster that have not stopped in order, and what they have free", "  mobula list nodes\n  mobula list nodes --filter state=SILENT", state.MethodNodes, a.nodeTable),
 		lister(a, "components", "List the parts of the node in its supervision tree", "  mobula list components\n  mobula list components --filter kind=owner", state.MethodComponents, componentTable),
 	)
 	return c
@@ -203,23 +203,41 @@ func (a *app) graphTable(w io.Writer, gs []state.Graph) {
 func (a *app) nodeTable(w io.Writer, ns []state.Node) {
 	var data [][]string
 	for _, n := range ns {
-		var rs []string
-		for _, name := range slices.Sorted(maps.Keys(n.Resources)) {
-			if name == "memory" {
-				rs = append(rs, size(uint64(n.Resources[name]))+" memory")
-			} else {
-				rs = append(rs, fmt.Sprintf("%g %s", n.Resources[name], name))
-			}
-		}
 		given := maps.Clone(n.Labels) // the others are the same on most nodes, and in --json
 		maps.DeleteFunc(given, func(key, _ string) bool { return labels.Reserved(key) })
-		data = append(data, []string{n.ID, n.Name, n.State, cmp.Or(n.Role, "-"), time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, strings.Join(rs, ", "), labels.String(given), cmp.Or(n.Reached, n.Address)})
+		store := ""
+		if n.StoreLimit > 0 {
+			store = size(n.StoreHeld) + " of " + size(n.StoreLimit)
+		}
+		data = append(data, []string{n.ID, n.Name, n.Role, n.State, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, amounts(n.Resources, n.Free), store, labels.String(given), cmp.Or(n.Reached, n.Address)})
 	}
 	rows(w, columns{
-		head:  []string{"HOME", "NAME", "STATE", "ROLE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "LABELS", "ADDRESS"},
+		head:  []string{"HOME", "NAME", "ROLE", "STATE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "STORE", "LABELS", "ADDRESS"},
 		right: []string{"HEARD", "AGE", "PID"},
-		less:  []string{"PID", "VERSION", "ADDRESS", "LABELS", "HEARD", "AGE", "RESOURCES"},
+		less:  []string{"PID", "VERSION", "ADDRESS", "LABELS", "HEARD", "AGE", "ROLE", "STORE", "RESOURCES"},
 	}, data)
+}
+
+// amounts are what a node has of each resource, with what is free where it has said so.
+func amounts(total, free map[string]float64) string {
+	all := make(map[string]state.Resource, len(total))
+	known := true
+	for name, n := range total {
+		f, ok := free[name]
+		all[name], known = state.Resource{Total: n, Free: f}, known && ok
+	}
+	if known {
+		return resources(all)
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(total)) {
+		if name == "memory" {
+			out = append(out, size(uint64(total[name]))+" memory")
+		} else {
+			out = append(out, fmt.Sprintf("%g %s", total[name], name))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func componentTable(w io.Writer, cs []state.Component) {

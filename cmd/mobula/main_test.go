@@ -171,7 +171,7 @@ var replies = map[string]any{
 	state.MethodGraphs:  state.Page[state.Graph]{Total: 1, Rows: []state.Graph{graph}},
 	state.MethodJobs:    state.Page[state.Job]{Total: 2, Rows: []state.Job{{ID: "1", Namespace: "prod", PID: 77, Submitted: 12, Finished: 9, Failed: 1, Retried: 2, Objects: 5, Tasks: map[string]int{"RUNNING": 2}}, {ID: "2"}}},
 	state.MethodNodes: state.Page[state.Node]{Total: 2, Rows: []state.Node{
-		{ID: "0", Name: "host-1", State: state.NodeAlive, Address: "/tmp/a/node.sock", PID: 77, Version: "0.4.0", Epoch: 3, Resources: map[string]float64{"CPU": 4, "memory": 8 << 30},
+		{ID: "0", Name: "host-1", Role: "control-plane", Free: map[string]float64{"CPU": 1.5, "memory": 2 << 30}, StoreLimit: 1 << 30, StoreHeld: 300 << 20, State: state.NodeAlive, Address: "/tmp/a/node.sock", PID: 77, Version: "0.4.0", Epoch: 3, Resources: map[string]float64{"CPU": 4, "memory": 8 << 30},
 			Labels: map[string]string{"mobula.io/node-id": "0", "zone": "a"}},
 		{ID: "1", Name: "host-2", State: state.NodeSilent, Role: "data", Address: "/tmp/b/node.sock", Reached: "10.0.0.2:7710", PID: 78, Heard: 21_500_000_000, Resources: map[string]float64{"CPU": 2}}}},
 	state.MethodComponents: state.Page[state.Component]{Total: 2, Rows: []state.Component{
@@ -209,7 +209,7 @@ func TestOutput(t *testing.T) {
 func TestJSON(t *testing.T) {
 	addr := fakeNode(t, replies)
 	for args, v := range map[string]any{
-		"status": new(state.Status), "list tasks": new(state.Page[state.Task]), "list actors": new(state.Page[state.Actor]), "list objects": new(state.Page[state.Object]),
+		"status": new(nodeStatus), "list tasks": new(state.Page[state.Task]), "list actors": new(state.Page[state.Actor]), "list objects": new(state.Page[state.Object]),
 		"list workers": new(state.Page[state.Worker]), "list graphs": new(state.Page[state.Graph]), "list jobs": new(state.Page[state.Job]), "list nodes": new(state.Page[state.Node]), "list components": new(state.Page[state.Component]), "memory": new(state.Memory), "explain " + taskID: new(state.Explanation), "version": new(versions),
 	} {
 		code, out, errOut := command(t, nil, append(strings.Fields(args), "--json", "--address", addr)...)

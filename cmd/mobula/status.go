@@ -23,12 +23,14 @@ func (a *app) status() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "Show a node at a glance", Args: cobra.NoArgs,
 		Long: `Status shows what a node has, what it runs, how full its object store is, and what had to
-be restarted. A part that does not answer within a second is named instead of shown.`,
+be restarted. A part that does not answer within a second is named instead of shown. Of a
+cluster the line nodes tells how many nodes are alive, and what they have together.`,
 		Example: `  mobula status
+  mobula status --node n2
   mobula status --watch 5s
   mobula status --json | jq .store.held`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return show(a, v, c, func() (state.Status, error) { return request[state.Status](a, state.MethodStatus, in) }, statusText)
+			return show(a, v, c, func() (nodeStatus, error) { return a.statusOf(in) }, statusText)
 		},
 	}
 	v.flag(c)
@@ -36,7 +38,57 @@ be restarted. A part that does not answer within a second is named instead of sh
 	return c
 }
 
-func statusText(w io.Writer, s *state.Status) {
+// nodeStatus is a node's status, and the cluster at a glance.
+type nodeStatus struct {
+	state.Status
+	Nodes *nodesStatus `json:"nodes,omitempty"`
+}
+
+// Missing are the nodes of the cluster that do not answer.
+func (s *nodeStatus) Missing() []state.Unreachable {
+	if s.Nodes == nil {
+		return nil
+	}
+	return s.Nodes.Unreachable
+}
+
+// nodesStatus is the nodes of a cluster taken together. Those that are not alive are named, and not counted in the resources.
+type nodesStatus struct {
+	States     map[string]int            `json:"states"` // how many are in each
+	NotAlive   []string                  `json:"not_alive,omitempty"`
+	Resources  map[string]state.Resource `json:"resources"`
+	StoreLimit uint64                    `json:"store_limit"`
+	StoreHeld  uint64                    `json:"store_held"`
+
+	Unreachable []state.Unreachable `json:"unreachable,omitempty"`
+}
+
+// statusOf asks for a node's status, and of the cluster unless another node than this one is named.
+func (a *app) statusOf(in state.StatusRequest) (s nodeStatus, err error) {
+	if s.Status, err = request[state.Status](a, state.MethodStatus, in); err != nil || in.Node != "" {
+		return s, err
+	}
+	p, err := request[state.Page[state.Node]](a, state.MethodNodes, state.Query{Limit: state.MaxLimit})
+	if err != nil || len(p.Rows) < 2 {
+		return s, err
+	}
+	c := &nodesStatus{States: map[string]int{}, Resources: map[string]state.Resource{}, Unreachable: p.Unreachable}
+	for _, n := range p.Rows {
+		if c.States[n.State]++; n.State != state.NodeAlive {
+			c.NotAlive = append(c.NotAlive, n.Name)
+			continue
+		}
+		for name, total := range n.Resources {
+			r := c.Resources[name]
+			c.Resources[name] = state.Resource{Total: r.Total + total, Free: r.Free + n.Free[name]}
+		}
+		c.StoreLimit, c.StoreHeld = c.StoreLimit+n.StoreLimit, c.StoreHeld+n.StoreHeld
+	}
+	s.Nodes = c
+	return s, nil
+}
+
+func statusText(w io.Writer, s *nodeStatus) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-11s%s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -45,6 +97,13 @@ func statusText(w io.Writer, s *state.Status) {
 	line("control", "%s", s.Control)
 	if s.Cluster != "" {
 		line("cluster", "%s; role %s; other nodes reach it at %s", s.Cluster, s.Role, s.Reached)
+	}
+	if c := s.Nodes; c != nil {
+		names := ""
+		if len(c.NotAlive) > 0 {
+			names = " (not alive: " + oneLine(strings.Join(c.NotAlive, ", ")) + ")"
+		}
+		line("nodes", "%s%s; %s; stores: %s of %s held", counts(c.States), names, resources(c.Resources), size(c.StoreHeld), size(c.StoreLimit))
 	}
 	if s.Metrics != "" {
 		line("metrics", "%s, for the bearer token in %s", s.Metrics, filepath.Join(s.Dir, observe.TokenName))

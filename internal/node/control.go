@@ -200,12 +200,25 @@ func (c *control) state() string {
 		if c.err != nil {
 			return c.err.Error()
 		}
+		if c.away() {
+			return "away: no server of it answers"
+		}
 		return "up"
 	default:
 		if !c.begun.Load() {
 			return "asleep"
 		}
 		return "starting"
+	}
+}
+
+// away tells whether the tables are elsewhere and cannot be read there now: what is known of them is as last heard.
+func (c *control) away() bool {
+	select {
+	case <-c.ready:
+		return c.err == nil && (c.elsewhere() || c.wired.on() && !c.wired.serves()) && !c.g.Connected()
+	default:
+		return false
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 
+	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/gather"
@@ -23,7 +25,7 @@ type scope struct {
 }
 
 // scope finds the nodes that a request is about: the one that it names, by name or home, or all.
-func (r *requests) scope(node string) (scope, error) {
+func (r *requests) scope(ctx context.Context, node string) (scope, error) {
 	switch {
 	case node == "" && r.links.alone(), node == r.cfg.Name, node == r.numbers.Row().Home.String():
 		return scope{here: true}, nil
@@ -39,6 +41,9 @@ func (r *requests) scope(node string) (scope, error) {
 			}
 			names = append(names, name)
 		}
+		if name := r.dead(ctx, func(row *gcs.NodeRecord) bool { return row.Name == node || row.Home.String() == node }); name != "" {
+			return scope{}, errs.New(errs.CodeNotFound, "node %s is dead: nobody can ask it any more", name)
+		}
 	}
 	return scope{}, errs.New(errs.CodeNotFound, "node %q is not in the cluster of node %s, which has beside it %q", node, r.cfg.Name, names)
 }
@@ -53,6 +58,36 @@ func (r *requests) homeScope(home ids.Home) scope {
 	return scope{here: true} // which says that it does not know the id, if that is so
 }
 
+// dead finds the name of a node whose life the control plane has ended, and that is not back; empty: there is none.
+func (r *requests) dead(ctx context.Context, is func(*gcs.NodeRecord) bool) string {
+	ctx, cancel := context.WithTimeout(ctx, tableTime)
+	defer cancel()
+	rows, err := r.control.nodes(ctx)
+	if err != nil {
+		return "" // the error says less
+	}
+	for i := range rows {
+		if rows[i].Dead && is(&rows[i]) {
+			return rows[i].Name
+		}
+	}
+	return ""
+}
+
+// tableTime is how long an error waits for the control plane to say more.
+const tableTime = time.Second
+
+// unknown says more of an id that this node does not know: it may be of a node that is not there.
+func (r *requests) unknown(ctx context.Context, home ids.Home, err error) error {
+	if err == nil || !errors.Is(err, errs.ErrNotFound) || r.links.alone() || home == r.numbers.Row().Home || slices.Contains(r.cfg.Cluster.Others(), home) {
+		return err
+	}
+	if name := r.dead(ctx, func(row *gcs.NodeRecord) bool { return row.Home == home }); name != "" {
+		return errs.New(errs.CodeNotFound, "it is of node %s, which is dead: nobody can ask it any more", name)
+	}
+	return errs.New(errs.CodeNotFound, "%s; it is of node %v, which is not in the cluster now", errs.From(err).Msg, home)
+}
+
 // isHere tells whether this node alone is asked.
 func (s scope) isHere() bool { return s.here && len(s.nodes) == 0 }
 
@@ -64,10 +99,10 @@ type part[T any] struct {
 	out   T
 }
 
-// everywhere has a request answered by each node that it is about: here by this one, and by the others as a question of which in makes the body. Who does
-// not answer is missing, which is an error where it was named. Who knows nothing of it has no part, and has answered.
+// everywhere has a request answered by each node that it is about: here by this one, and by the others as a question of which in makes the body. Who says
+// nothing for that long is missing, which is an error where it was named. Who knows nothing of it has no part, and has answered. The parts are in the order of homes.
 func everywhere[In, Out any](
-	ctx context.Context, r *requests, to scope, method string, in func(ids.Home) (In, error), here func(context.Context, In) (Out, error),
+	ctx context.Context, r *requests, to scope, within time.Duration, method string, in func(ids.Home) (In, error), here func(context.Context, In) (Out, error),
 ) (parts []part[Out], missing []state.Unreachable, err error) {
 	bodies := make(map[ids.Home][]byte)
 	for _, node := range to.nodes {
@@ -79,7 +114,7 @@ func everywhere[In, Out any](
 			return nil, nil, fmt.Errorf("%s: the question: %w", method, err)
 		}
 	}
-	a := r.questions.put(method, bodies)
+	a := r.questions.put(method, within, bodies)
 	defer a.end()
 	if to.here {
 		x, err := in(r.numbers.Row().Home)
@@ -121,6 +156,7 @@ func everywhere[In, Out any](
 		}
 		missing = append(missing, state.Unreachable{Node: r.links.nameOf(node), Why: cmp.Or(why.Msg, why.Error())})
 	}
+	slices.SortFunc(parts, func(a, b part[Out]) int { return cmp.Compare(a.node, b.node) })
 	slices.SortFunc(missing, func(a, b state.Unreachable) int { return cmp.Compare(a.Node, b.Node) })
 	return parts, missing, nil
 }

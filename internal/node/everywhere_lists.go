@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 
 	"mobula/internal/node/inspect"
 	"mobula/internal/state"
@@ -13,7 +14,7 @@ type lister[T any] func(*inspect.Inspector, context.Context, state.Query) (state
 // list makes a handler of the lists of all nodes.
 func list[T any](method string, rows state.Kind[T], f lister[T]) handler {
 	return handle(func(r *requests, ctx context.Context, q state.Query) (page state.Page[T], err error) {
-		to, err := r.scope(q.Node)
+		to, err := r.scope(ctx, q.Node)
 		if err != nil {
 			return page, err
 		}
@@ -24,7 +25,7 @@ func list[T any](method string, rows state.Kind[T], f lister[T]) handler {
 		if q, err = state.Check[T](q); err != nil {
 			return page, err
 		}
-		parts, missing, err := everywhere(ctx, r, to, method, q.Ask, func(ctx context.Context, q state.Query) (state.Placed[T], error) { return f.placed(ctx, r.inspect, q) })
+		parts, missing, err := everywhere(ctx, r, to, answerWithin, method, q.Ask, func(ctx context.Context, q state.Query) (state.Placed[T], error) { return f.placed(ctx, r.inspect, q) })
 		if err != nil {
 			return page, err
 		}
@@ -35,14 +36,6 @@ func list[T any](method string, rows state.Kind[T], f lister[T]) handler {
 		page, err = rows.Join(q, pages)
 		page.Unreachable = missing
 		return page, err
-	})
-}
-
-// listHere makes a handler of this node's list.
-func listHere[T any](f lister[T]) handler {
-	return look(func(n *inspect.Inspector, ctx context.Context, q state.Query) (state.Page[T], error) {
-		l, err := f(n, ctx, q)
-		return l.Page, err
 	})
 }
 
@@ -78,7 +71,7 @@ func placedMemory(ctx context.Context, n *inspect.Inspector, q state.Query) (out
 
 // memory lists the objects of all nodes by size, and says how full each store is.
 func (r *requests) memory(ctx context.Context, q state.Query) (m state.Memory, err error) {
-	to, err := r.scope(q.Node)
+	to, err := r.scope(ctx, q.Node)
 	if err != nil {
 		return m, err
 	}
@@ -89,7 +82,7 @@ func (r *requests) memory(ctx context.Context, q state.Query) (m state.Memory, e
 	if q, err = state.Check[state.Object](q); err != nil {
 		return m, err
 	}
-	parts, missing, err := everywhere(ctx, r, to, state.MethodMemory, q.Ask, func(ctx context.Context, q state.Query) (nodeMemory, error) { return placedMemory(ctx, r.inspect, q) })
+	parts, missing, err := everywhere(ctx, r, to, answerWithin, state.MethodMemory, q.Ask, func(ctx context.Context, q state.Query) (nodeMemory, error) { return placedMemory(ctx, r.inspect, q) })
 	if err != nil {
 		return m, err
 	}
@@ -98,7 +91,8 @@ func (r *requests) memory(ctx context.Context, q state.Query) (m state.Memory, e
 		pages[i] = state.Part[state.Object]{Node: p.node, Placed: p.out.Objects}
 		m.Nodes = append(m.Nodes, state.NodeMemory{Node: p.name, Store: p.out.Store, Inline: p.out.Inline})
 	}
-	m.Store, m.Inline = m.Nodes[0].Store, m.Nodes[0].Inline
+	own := max(0, slices.IndexFunc(parts, func(p part[nodeMemory]) bool { return p.node == r.numbers.Row().Home }))
+	m.Store, m.Inline = m.Nodes[own].Store, m.Nodes[own].Inline
 	m.Objects, err = state.SizedRows.Join(q, pages)
 	m.Objects.Unreachable = missing
 	return m, err

@@ -15,7 +15,7 @@ func (r *requests) status(ctx context.Context, in state.StatusRequest) (out stat
 	if in.Node == "" {
 		return r.inspect.Status(ctx, empty{})
 	}
-	to, err := r.scope(in.Node)
+	to, err := r.scope(ctx, in.Node)
 	if err != nil {
 		return out, err
 	}
@@ -41,12 +41,12 @@ func (r *requests) explain(ctx context.Context, in state.ExplainRequest) (out st
 			err = r.elsewhere(ctx, p.node, ex)
 		}
 	}
-	return p.out, err
+	return p.out, r.unknown(ctx, home, err)
 }
 
 // elsewhere adds to the explanation of a task what the schedulers of all nodes but the home of its job say of it.
 func (r *requests) elsewhere(ctx context.Context, home ids.Home, ex *state.Explanation) error {
-	to, err := r.scope("")
+	to, err := r.scope(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (r *requests) elsewhere(ctx context.Context, home ids.Home, ex *state.Expla
 		return nil
 	}
 	in := inspect.ClassRequest{Task: ex.ID, Class: ex.TaskClass}
-	parts, missing, err := everywhere(ctx, r, to, methodClass, func(ids.Home) (inspect.ClassRequest, error) { return in, nil }, r.inspect.Class)
+	parts, missing, err := everywhere(ctx, r, to, answerWithin, methodClass, func(ids.Home) (inspect.ClassRequest, error) { return in, nil }, r.inspect.Class)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *requests) cancel(ctx context.Context, in state.CancelRequest) (out stat
 		return out, err
 	}
 	p, err := oneOf(ctx, r, r.homeScope(home), state.MethodCancel, in, r.inspect.Cancel)
-	return p.out, err
+	return p.out, r.unknown(ctx, home, err)
 }
 
 // kill has the home of an actor's job end it.
@@ -95,8 +95,11 @@ func (r *requests) kill(ctx context.Context, in state.KillRequest) (state.Killed
 			in.Actor = id.String()
 		}
 	}
-	p, err := oneOf(ctx, r, to, state.MethodKill, in, r.inspect.Kill)
-	return p.out, err
+	p, failed := oneOf(ctx, r, to, state.MethodKill, in, r.inspect.Kill)
+	if err == nil {
+		failed = r.unknown(ctx, id.Job().Home(), failed)
+	}
+	return p.out, failed
 }
 
 // uncounted has the home of a job say which actors it numbers no calls to.
@@ -117,7 +120,7 @@ func (r *requests) spansOf(ctx context.Context, home ids.Home, in state.SpansReq
 
 // oneOf has a request answered by the one node that it is about.
 func oneOf[In, Out any](ctx context.Context, r *requests, to scope, method string, in In, here func(context.Context, In) (Out, error)) (p part[Out], err error) {
-	parts, _, err := everywhere(ctx, r, to, method, func(ids.Home) (In, error) { return in, nil }, here)
+	parts, _, err := everywhere(ctx, r, to, answerWithin, method, func(ids.Home) (In, error) { return in, nil }, here)
 	if err != nil {
 		return p, err
 	}

@@ -21,8 +21,9 @@ const mostText = 16 << 20
 
 // logs gives what workers of all nodes wrote; those of one worker come from its own node.
 func (r *requests) logs(ctx context.Context, in state.LogsRequest) (out state.Logs, err error) {
-	to, err := r.scope(in.Node)
-	if home, all, bad := r.inspect.HomeOfLog(in.ID); bad != nil {
+	to, err := r.scope(ctx, in.Node)
+	home, all, bad := r.inspect.HomeOfLog(in.ID)
+	if bad != nil {
 		err = bad
 	} else if !all && in.Node == "" {
 		to = r.homeScope(home)
@@ -32,9 +33,12 @@ func (r *requests) logs(ctx context.Context, in state.LogsRequest) (out state.Lo
 	}
 	in.Node = ""
 	if to.isHere() {
-		return r.inspect.Logs(ctx, in)
+		if out, err = r.inspect.Logs(ctx, in); !all {
+			err = r.unknown(ctx, home, err)
+		}
+		return out, err
 	}
-	parts, missing, err := everywhere(ctx, r, to, state.MethodLogs, func(ids.Home) (state.LogsRequest, error) { return in, nil }, r.inspect.Logs)
+	parts, missing, err := everywhere(ctx, r, to, answerWithin, state.MethodLogs, func(ids.Home) (state.LogsRequest, error) { return in, nil }, r.inspect.Logs)
 	if err != nil {
 		return out, err
 	}
@@ -68,12 +72,12 @@ func (r *requests) timeline(ctx context.Context, in state.TimelineRequest) (out 
 	if in.Token != "" {
 		return r.inspect.TimelineRest(in)
 	}
-	to, err := r.scope(in.Node)
+	to, err := r.scope(ctx, in.Node)
 	if err != nil {
 		return out, err
 	}
 	in.Node = ""
-	parts, missing, err := everywhere(ctx, r, to, methodRecording, func(node ids.Home) (state.TimelineRequest, error) {
+	parts, missing, err := everywhere(ctx, r, to, answerWithin, methodRecording, func(node ids.Home) (state.TimelineRequest, error) {
 		q := in
 		if q.Since != 0 && node != r.numbers.Row().Home {
 			q.Since += r.links.ahead(node)

@@ -105,6 +105,8 @@ func (v inspected) Named(ctx context.Context, namespace, name string) (ids.Actor
 	return parseActor(rec.Actor)
 }
 
+func (v inspected) Away() bool { return v.n.control.away() }
+
 func (v inspected) Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error) {
 	self = v.n.control.self()
 	if !v.n.control.elsewhere() && !v.n.wired.on() {

@@ -83,6 +83,13 @@ func (l *links) ahead(node ids.Home) int64 {
 // inOurTime has the times of a message that came from a node be by this node's clock.
 func (l *links) inOurTime(node ids.Home, m internode.Msg) { internode.ShiftTimes(m, -l.ahead(node)) }
 
+// called notes what a node is called, as the control plane says.
+func (l *links) called(node ids.Home, name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.names[node] = name
+}
+
 // nameOf is what a node is called: its home, while it has not said its name.
 func (l *links) nameOf(node ids.Home) string {
 	if node == l.numbers.Row().Home {

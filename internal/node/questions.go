@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	answerWithin = 5 * time.Second // how long a node that was asked may say nothing
+	answerWithin = 5 * time.Second // how long a node that was asked may say nothing, unless its answer adds little
 	mostAnswer   = wire.MaxFrame / 2
 )
 
@@ -29,15 +29,15 @@ type asking struct {
 	done   *gather.Done // nil: it is not answered
 }
 
-// put asks nodes, each with a body of its own. Who puts a question must end it.
-func (q *questions) put(method string, bodies map[ids.Home][]byte) *asking {
-	a := &asking{q: q, method: method, bodies: bodies, core: gather.New(), in: inbox.New[gather.Event](), timer: time.NewTimer(answerWithin)}
+// put asks nodes, each with a body of its own, which may say nothing for that long. Who puts a question must end it.
+func (q *questions) put(method string, within time.Duration, bodies map[ids.Home][]byte) *asking {
+	a := &asking{q: q, method: method, bodies: bodies, core: gather.New(), in: inbox.New[gather.Event](), timer: time.NewTimer(within)}
 	q.mu.Lock()
 	q.last++
 	a.id = q.last
 	q.open[a.id] = a.in
 	q.mu.Unlock()
-	begin := gather.Begin{Within: answerWithin, Most: mostAnswer}
+	begin := gather.Begin{Within: within, Most: mostAnswer}
 	for node := range bodies {
 		begin.Nodes = append(begin.Nodes, node)
 	}

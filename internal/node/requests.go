@@ -40,7 +40,7 @@ var handlers = map[string]handler{
 	state.MethodWorkers:    list(state.MethodWorkers, state.WorkerRows, (*inspect.Inspector).Workers),
 	state.MethodGraphs:     list(state.MethodGraphs, state.GraphRows, (*inspect.Inspector).Graphs),
 	state.MethodJobs:       list(state.MethodJobs, state.JobRows, (*inspect.Inspector).Jobs),
-	state.MethodNodes:      listHere((*inspect.Inspector).Nodes),
+	state.MethodNodes:      handle((*requests).nodes),
 	state.MethodComponents: list(state.MethodComponents, state.ComponentRows, (*inspect.Inspector).Components),
 	state.MethodMemory:     handle((*requests).memory),
 	state.MethodUsage:      look((*inspect.Inspector).Usage),
@@ -95,6 +95,7 @@ var answers = map[string]handler{
 	state.MethodKill:    look((*inspect.Inspector).Kill),
 	methodRecording:     look((*inspect.Inspector).Record),
 	methodClass:         look((*inspect.Inspector).Class),
+	methodLoad:          look((*inspect.Inspector).Load),
 
 	state.MethodSecurityCheck: handle((*requests).securityHere),
 	state.MethodUncounted:     look((*inspect.Inspector).Uncounted),

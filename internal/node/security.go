@@ -18,11 +18,11 @@ import (
 
 // security says how each node is protected.
 func (r *requests) security(ctx context.Context, in state.SecurityRequest) (out state.SecurityReport, err error) {
-	to, err := r.scope(in.Node)
+	to, err := r.scope(ctx, in.Node)
 	if err != nil {
 		return out, err
 	}
-	parts, missing, err := everywhere(ctx, r, to, state.MethodSecurityCheck, func(ids.Home) (empty, error) { return empty{}, nil }, r.securityHere)
+	parts, missing, err := everywhere(ctx, r, to, answerWithin, state.MethodSecurityCheck, func(ids.Home) (empty, error) { return empty{}, nil }, r.securityHere)
 	if err != nil {
 		return out, err
 	}

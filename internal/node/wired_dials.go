@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 
+	"mobula/internal/errs"
 	"mobula/remote"
 	"mobula/remote/membership"
 	remoteshell "mobula/remote/shell"
@@ -37,6 +38,7 @@ func (w *wired) nobodyAt(address string) {
 	w.mu.Unlock()
 	for _, l := range gone {
 		w.tell(membership.NobodyListens{Life: l})
+		w.links.questions.gone(l.Home, errs.New(errs.CodeNoNode, "nobody listens at %s", address))
 	}
 }
 

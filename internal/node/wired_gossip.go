@@ -162,6 +162,7 @@ func (w *wired) heard(r gcs.NodeRecord) {
 	if r.Addresses == nil {
 		return // it is on no network
 	}
+	w.links.called(r.Home, r.Name)
 	beat := membership.Beat{Node: nodeOf(r), Number: r.Beats}
 	w.lives.heard(beat.Node.Life)
 	w.mu.Lock()

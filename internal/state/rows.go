@@ -106,10 +106,10 @@ type Graph struct {
 type Node struct {
 	ID        string             `json:"id"` // its home
 	Name      string             `json:"name"`
+	Role      string             `json:"role,omitempty"`    // in its cluster: "data", "control-plane" or "driver"; empty: it is of none
 	State     string             `json:"state"`             // NodeAlive, NodeSilent or NodeDead
 	Address   string             `json:"address"`           // of its socket, on its own machine
 	Reached   string             `json:"reached,omitempty"` // HOST:PORT where other nodes reach it; empty: it is on no network
-	Role      string             `json:"role,omitempty"`    // in its cluster: data, control-plane or driver
 	PID       int                `json:"pid"`
 	Version   string             `json:"version"`
 	Epoch     uint64             `json:"epoch"`     // number of its home's present life
@@ -117,6 +117,11 @@ type Node struct {
 	Heard     int64              `json:"heard"`     // ns since its last heartbeat; 0: it is the node that was asked
 	Resources map[string]float64 `json:"resources"` // that tasks may ask for
 	Labels    map[string]string  `json:"labels"`    // by which tasks may choose it
+
+	// As the node says itself; missing of one that is dead or does not answer.
+	Free       map[string]float64 `json:"free,omitempty"` // of the resources
+	StoreLimit uint64             `json:"store_limit,omitempty"`
+	StoreHeld  uint64             `json:"store_held,omitempty"`
 }
 
 // The states of a node. A node that stops in order is no longer in lists.

@@ -39,6 +39,7 @@ type Node interface {
 	NameOf(ids.Home) string // of another node
 
 	Nameless() bool // there is no control plane
+	Away() bool     // there is one, which does not answer now
 	Named(ctx context.Context, namespace, name string) (ids.ActorID, error)
 	Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error)
 }

@@ -6,9 +6,11 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/state"
+	"mobula/internal/trust"
+	"mobula/telemetry/metrics"
 )
 
-// Nodes lists the nodes that share the control plane. One that has no other than its own is the only one, whether that runs or not.
+// Nodes lists the nodes that share the control plane, without what they have free. One that has no other than its own is the only one, whether that runs or not.
 func (n *Inspector) Nodes(ctx context.Context, q state.Query) (page state.List[state.Node], err error) {
 	if q, err = state.Check[state.Node](q); err != nil {
 		return page, err
@@ -21,14 +23,51 @@ func (n *Inspector) Nodes(ctx context.Context, q state.Query) (page state.List[s
 	for _, r := range others {
 		rows = append(rows, nodeRow(r))
 	}
-	return state.Select(q, rows, func(r *state.Node) string { return fmt.Sprintf("%010s", r.ID) }), nil
+	page = state.Select(q, rows, func(r *state.Node) string { return fmt.Sprintf("%010s", r.ID) })
+	if n.node.Away() {
+		page.Unreachable = away(others)
+	}
+	return page, nil
+}
+
+// Load is what a node has free.
+type Load struct {
+	Free                  map[string]float64
+	StoreLimit, StoreHeld uint64
+}
+
+// Load is what this node has free. What does not answer in time is missing.
+func (n *Inspector) Load(ctx context.Context, _ Empty) (l Load, err error) {
+	g := n.newGather(ctx)
+	g.raylet()
+	part(g, "objectstore", n.storeFigures, func(s *metrics.Snapshot, st state.Store) { s.Store = st })
+	g.wg.Wait()
+	for name, r := range g.out.Resources {
+		if l.Free == nil {
+			l.Free = make(map[string]float64)
+		}
+		l.Free[name] = r.Free
+	}
+	l.StoreLimit, l.StoreHeld = g.out.Store.Limit, g.out.Store.Held
+	return l, nil
+}
+
+// away names the nodes that carry the control plane, which does not answer now.
+func away(others []gcs.NodeRecord) (all []state.Unreachable) {
+	const why = "the control plane does not answer, and the states of nodes are as it has last told them"
+	for _, r := range others {
+		if r.Role == string(trust.ControlPlane) {
+			all = append(all, state.Unreachable{Node: r.Name, Why: why})
+		}
+	}
+	return all
 }
 
 func nodeRow(r gcs.NodeRecord) state.Node {
 	row := state.Node{
-		ID: r.Home.String(), Name: r.Name, State: state.NodeAlive, Address: r.Address, PID: r.PID, Version: r.Version, Epoch: r.Epoch,
+		ID: r.Home.String(), Name: r.Name, Role: r.Role, State: state.NodeAlive, Address: r.Address, PID: r.PID, Version: r.Version, Epoch: r.Epoch,
 		Started: r.Started, Heard: int64(r.Heard), Resources: r.Resources, Labels: r.Labels,
-		Role: r.Role, Reached: r.Addresses[gcs.AtNodes],
+		Reached: r.Addresses[gcs.AtNodes],
 	}
 	switch {
 	case r.Dead:
