@@ -7,12 +7,12 @@ import os
 import tempfile
 from typing import Any, Optional
 
-from .state import request
+from .state import missing, request
 
 
 def timeline(filename: Optional[str] = None) -> list[dict[str, Any]]:
-    """Returns the task events that the node remembers, in Chrome's trace format, which Perfetto and chrome://tracing show. Times are in
-    microseconds.
+    """Returns the task events that the nodes of the cluster remember, in Chrome's trace format, which Perfetto and chrome://tracing show. Times are in
+    microseconds. A node that does not answer is named in a RuntimeWarning.
 
     filename: writes the events there as JSON too, atomically. InvalidError if the node records no events.
     """
@@ -21,6 +21,7 @@ def timeline(filename: Optional[str] = None) -> list[dict[str, Any]]:
     while True:
         part = request("timeline", asked)
         parts.append(part["body"])
+        missing(part, 2)
         if not part.get("next"):
             break
         asked = {"token": part["token"], "offset": part["next"]}

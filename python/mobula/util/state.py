@@ -1,4 +1,4 @@
-"""Lists of the node's tasks, actors, objects, workers, jobs and graphs, with the names of ray.util.state.
+"""Lists of tasks, actors, objects, workers, jobs, graphs, nodes and logs, with the names of ray.util.state.
 
     from mobula.util import state
 
@@ -18,10 +18,9 @@ is named in a RuntimeWarning.
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any, Optional, Sequence, TypedDict, Union, cast
 
-from .._api.state import request
+from .._api.state import missing, request
 from ..exceptions import GetTimeoutError, InvalidError, NotFoundError
 
 DEFAULT_LIMIT = 100
@@ -146,6 +145,40 @@ class Graph(TypedDict, total=False):
     node: str
 
 
+class Node(TypedDict, total=False):
+    """state: "ALIVE", "SILENT" or "DEAD"; heard: nanoseconds since its last heartbeat. free, of the resources, and the figures of the store are missing of
+    a node that does not answer."""
+
+    id: str
+    name: str
+    role: str
+    state: str
+    address: str
+    pid: int
+    version: str
+    epoch: int
+    started: int
+    heard: int
+    resources: dict[str, float]
+    labels: dict[str, str]
+    free: dict[str, float]
+    store_limit: int
+    store_held: int
+
+
+class Log(TypedDict, total=False):
+    """What a worker wrote to one stream, "out" or "err". text: the end of it; omitted: bytes before that; size: in all; changed: when it was written last."""
+
+    worker: str
+    stream: str
+    path: str
+    size: int
+    changed: int
+    text: str
+    omitted: int
+    node: str
+
+
 class Explanation(TypedDict, total=False):
     """summary: the answer in one line; task or object: the row; next: the explanation of what it waits for."""
 
@@ -193,8 +226,7 @@ def _rows(what: str, filters: Optional[Sequence[Filter]], limit: Optional[int], 
             raise GetTimeoutError(f"list.{what}: {len(out)} rows came in {timeout} s, and there are more")
         page = request("list." + what, query, left)
         out += page["rows"]
-        for lacks in page.get("unreachable") or ():
-            warnings.warn(f"what node {lacks['node']} has is missing: {lacks['why']}", RuntimeWarning, stacklevel=3)
+        missing(page, 3)
         if not page.get("next"):
             break
         query["cursor"] = page["next"]
@@ -231,6 +263,28 @@ def list_graphs(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT
     return _rows("graphs", filters, limit, timeout)
 
 
+def list_nodes(filters: Optional[Sequence[Filter]] = None, limit: int = DEFAULT_LIMIT, timeout: float = DEFAULT_TIMEOUT) -> list[Node]:
+    """Lists the nodes of the cluster, without those that have stopped in order."""
+    return _rows("nodes", filters, limit, timeout)
+
+
+def list_logs(timeout: float = DEFAULT_TIMEOUT) -> list[Log]:
+    """Lists what workers of all nodes have written, without the texts. Logs outlive their worker."""
+    return _logs("", 1, timeout)
+
+
+def get_log(id: Union[str, int], bytes: int = 64 << 10, timeout: float = DEFAULT_TIMEOUT) -> list[Log]:
+    """Returns what a worker of any node wrote, with at most that many bytes of each stream: the end. The id is that of list_workers or list_logs. Of a task it
+    returns the lines that name it: logging in a task does that, print does not. NotFoundError if there is no such log."""
+    return _logs(str(id), bytes, timeout)
+
+
+def _logs(id: str, bytes: int, timeout: float) -> list[Log]:
+    streams = request("logs", {"id": id, "bytes": bytes}, timeout)["streams"]
+    missing({"unreachable": [{"node": s["node"], "why": s["error"]} for s in streams if s.get("error")]}, 3)
+    return [s for s in streams if not s.get("error")]
+
+
 def _one(what: str, id: Any, timeout: float) -> Any:
     found = _rows(what, [("id", "=", id)], 1, timeout)
     if not found:
@@ -256,6 +310,11 @@ def get_object(id: str, timeout: float = DEFAULT_TIMEOUT) -> Object:
 def get_worker(id: Union[str, int], timeout: float = DEFAULT_TIMEOUT) -> Worker:
     """Returns the worker with an id. NotFoundError if there is none."""
     return cast(Worker, _one("workers", id, timeout))
+
+
+def get_node(id: Union[str, int], timeout: float = DEFAULT_TIMEOUT) -> Node:
+    """Returns the node with an id, as mobula.nodes() and the option node have it. NotFoundError if there is none."""
+    return cast(Node, _one("nodes", id, timeout))
 
 
 def get_job(id: Union[str, int], timeout: float = DEFAULT_TIMEOUT) -> Job:
@@ -294,6 +353,6 @@ def explain(id: str, timeout: float = DEFAULT_TIMEOUT) -> Explanation:
     return cast(Explanation, request("explain", {"id": id}, timeout))
 
 
-__all__ = ["Actor", "Explanation", "Filter", "Graph", "Job", "Object", "Summary", "Task", "Worker", "explain", "get_actor", "get_job", "get_object",
-           "get_task", "get_worker", "list_actors", "list_graphs", "list_jobs", "list_objects", "list_tasks", "list_workers",
-           "summarize_actors", "summarize_objects", "summarize_tasks"]
+__all__ = ["Actor", "Explanation", "Filter", "Graph", "Job", "Log", "Node", "Object", "Summary", "Task", "Worker", "explain", "get_actor", "get_job",
+           "get_log", "get_node", "get_object", "get_task", "get_worker", "list_actors", "list_graphs", "list_jobs", "list_logs", "list_nodes", "list_objects",
+           "list_tasks", "list_workers", "summarize_actors", "summarize_objects", "summarize_tasks"]

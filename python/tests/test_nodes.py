@@ -1,0 +1,101 @@
+"""What a program on a cluster of several nodes sees of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import warnings
+from typing import Any, Iterator
+
+import cloudpickle
+import pytest
+from waiting import PATIENCE, until
+
+import mobula
+from mobula import exceptions as x
+from mobula.util import state
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+STORE = 64 << 20
+PORTS = [*range(4), *range(10, 14)]  # of two local nodes, from the first's on
+
+
+def port() -> int:
+    """A port of the loopback such that those of two local nodes are free."""
+    while True:
+        with socket.socket() as first:
+            first.bind(("127.0.0.1", 0))
+            base: int = first.getsockname()[1]
+        tried: list[socket.socket] = []
+        try:
+            for p in PORTS:
+                tried.append(socket.socket())
+                tried[-1].bind(("127.0.0.1", base + p))
+            return base
+        except (OSError, OverflowError):
+            pass
+        finally:
+            for s in tried:
+                s.close()
+
+
+@pytest.fixture
+def nodes(binary: str) -> Iterator[list[dict[str, Any]]]:
+    """Two nodes with a CPU each; this process is a driver of the first."""
+    dir = tempfile.mkdtemp(prefix="mobula-nodes-")  # short: a socket's path has 108 bytes
+    command = [binary, "cluster", "local", "-n", "2", "--detach", "--json", "--dir", dir, "--port", str(port()), "--store-size", str(STORE)]
+    try:
+        up = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE).stdout)["nodes"]
+        with mobula.init(up[0]["address"]):
+            yield up
+    finally:
+        subprocess.run([binary, "cluster", "stop", "--dir", dir], check=False, capture_output=True, timeout=PATIENCE)
+        shutil.rmtree(dir)
+
+
+@mobula.remote
+def says(text: str) -> str:
+    print(text, flush=True)
+    return str(mobula.get_runtime_context().get_node_id())
+
+
+def lacks() -> list[str]:
+    """What a list warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        state.list_workers()
+    return [str(w.message) for w in caught]
+
+
+@pytest.mark.filterwarnings("ignore:what node n2 has is missing")
+def test_a_program_sees_all_nodes(nodes: list[dict[str, Any]]) -> None:
+    rows = mobula.nodes()
+    assert [n["NodeName"] for n in rows] == ["n1", "n2"] and all(n["Alive"] and n["State"] == "ALIVE" for n in rows)
+    assert [n["Role"] for n in rows] == ["control-plane", "data"] and [n["PID"] for n in rows] == [n["pid"] for n in nodes]
+    assert all(n["Resources"]["CPU"] == n["Free"]["CPU"] == 1 and n["ObjectStoreMemory"] == n["ObjectStoreFree"] == STORE for n in rows)
+    assert mobula.cluster_resources()["CPU"] == mobula.available_resources()["CPU"] == 2
+    assert mobula.cluster_resources()["object_store_memory"] == 2 * STORE
+    there = rows[1]["NodeID"]
+    assert [n["id"] for n in state.list_nodes(filters=[("name", "=", "n2")])] == [there] and state.get_node(there)["free"]["CPU"] == 1
+
+    assert mobula.get(says.options(node=there).remote("said over there"), timeout=PATIENCE) == there
+    [w] = [w for w in state.list_workers() if w["node"] == "n2"]
+    until(lambda: any("said over there" in log["text"] and log["node"] == "n2" for log in state.get_log(w["id"])))
+    assert any(log["node"] == "n2" and log["stream"] == "out" for log in state.list_logs())
+    with pytest.raises(x.NotFoundError):
+        state.get_log("1-999")
+
+    os.kill(nodes[1]["pid"], signal.SIGKILL)
+    until(lambda: any("what node n2 has is missing: nobody listens at 127.0.0.1:" in text for text in lacks()))
+    with pytest.warns(RuntimeWarning, match="what node n2 has is missing"):
+        mobula.timeline()
+    until(lambda: state.get_node(there)["state"] == "DEAD")
+    assert not mobula.nodes()[1]["Alive"] and mobula.nodes()[1]["Free"] is None
+    assert mobula.cluster_resources()["CPU"] == mobula.available_resources()["CPU"] == 1
