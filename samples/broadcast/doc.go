@@ -3,6 +3,7 @@
 //
 //	go run ./samples/broadcast -size 1GiB -tasks 100
 //
-// The driver owns the only copy; tasks borrow it for their call. It fails if a sum is wrong, and with
+// The driver owns the only copy on its node; tasks borrow it for their call. On a cluster (MOBULA_ADDRESS, see mobula cluster local) tasks run
+// on all nodes, and each node gets one copy. It fails if a sum is wrong, and with
 // ErrObjectTooLarge if the array has no room in the store.
 package main

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 	"unsafe"
 
@@ -14,9 +14,16 @@ import (
 	"mobula"
 )
 
-// Sum adds up an array. The slice lies in shared memory: every task reads the same pages.
-var Sum = mobula.Register1("broadcast/sum", func(_ context.Context, xs []float64) (float64, error) {
-	return sum(xs), nil
+// Summed is the sum of an array, and the node where it was added up.
+type Summed struct {
+	Sum  float64
+	Node string
+}
+
+// Sum adds up an array. The slice lies in shared memory: every task on a node reads the same pages.
+var Sum = mobula.Register1("broadcast/sum", func(ctx context.Context, xs []float64) (Summed, error) {
+	rc, err := mobula.GetRuntimeContext(ctx)
+	return Summed{sum(xs), rc.NodeID}, err
 })
 
 // sum uses four accumulators, so that it waits for memory and not for the adder.
@@ -52,14 +59,18 @@ func main() {
 	if *processes {
 		opts = append(opts, mobula.WithProcesses())
 	}
-	mobula.Main(func(ctx context.Context, _ *mobula.Cluster) error { return run(ctx, int(n/8), *tasks) }, opts...)
+	mobula.Main(func(ctx context.Context, c *mobula.Cluster) error {
+		_, err := run(ctx, c, int(n/8), *tasks)
+		return err
+	}, opts...)
 }
 
-func run(ctx context.Context, n, tasks int) error {
+// run has tasks on all nodes of the cluster sum an array, and gives how many each node ran.
+func run(ctx context.Context, c *mobula.Cluster, n, tasks int) (ran map[string]int, err error) {
 	start := time.Now()
 	buf, err := mobula.Create[float64](ctx, n) // in the segment: nothing is copied
 	if err != nil {
-		return err
+		return nil, err
 	}
 	xs := buf.Slice()
 	for i := range xs {
@@ -68,25 +79,48 @@ func run(ctx context.Context, n, tasks int) error {
 	want := sum(xs)
 	array, err := buf.Put()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	made := time.Now()
-	refs := make([]mobula.Ref[float64], tasks)
+	on, err := workNodes(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	refs := make([]mobula.Ref[Summed], tasks)
 	for i := range refs {
-		refs[i] = Sum.Go(ctx, array)
+		refs[i] = Sum.Go(ctx, array, on[i%len(on)]) // else they would run where the array is
 	}
 	sums, err := mobula.GetAll(ctx, refs)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	ran = make(map[string]int)
 	for i, got := range sums {
-		if got != want {
-			return fmt.Errorf("task %d: sum %v, want %v", i, got, want)
+		if got.Sum != want {
+			return nil, fmt.Errorf("task %d: sum %v, want %v", i, got.Sum, want)
 		}
+		ran[got.Node]++
 	}
 	took := time.Since(made)
 	bytes := uint64(n) * uint64(unsafe.Sizeof(float64(0)))
-	fmt.Printf("array of %s written in %v; %d tasks summed it in %v, %s/s on %d CPUs\n", humanize.IBytes(bytes), made.Sub(start).Round(time.Millisecond),
-		tasks, took.Round(time.Millisecond), humanize.IBytes(uint64(float64(bytes)*float64(tasks)/took.Seconds())), runtime.NumCPU())
-	return nil
+	fmt.Printf("array of %s written in %v; %d tasks on %d nodes summed it in %v, %s/s\n", humanize.IBytes(bytes), made.Sub(start).Round(time.Millisecond),
+		tasks, len(ran), took.Round(time.Millisecond), humanize.IBytes(uint64(float64(bytes)*float64(tasks)/took.Seconds())))
+	return ran, nil
+}
+
+// workNodes are the nodes that have a CPU for tasks. A task prefers one, and runs elsewhere if that is lost.
+func workNodes(ctx context.Context, c *mobula.Cluster) (on []mobula.TaskOption, err error) {
+	nodes, err := c.ListNodes(ctx, mobula.Query{Limit: 10_000, Filters: []mobula.Filter{{Field: "state", Value: "ALIVE"}}})
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range nodes.Rows {
+		if n.Resources["CPU"] >= 1 {
+			on = append(on, mobula.PreferNode(n.ID))
+		}
+	}
+	if len(on) == 0 {
+		return nil, errors.New("no node has a CPU")
+	}
+	return on, nil
 }

@@ -9,15 +9,31 @@ import (
 
 func TestMain(m *testing.M) { mobulatest.Main(m) }
 
+func embedded(t *testing.T, opts ...mobula.StartOption) error {
+	c := mobulatest.Start(t, opts...)
+	_, err := run(c.Context(t.Context()), c, 1<<20+3, 20)
+	return err
+}
+
 func TestBroadcast(t *testing.T) {
-	if err := run(mobulatest.Context(t), 1<<20, 20); err != nil {
+	if err := embedded(t); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestBroadcastToProcesses(t *testing.T) {
-	if err := run(mobulatest.Context(t, mobula.WithProcesses()), 1<<20+3, 20); err != nil {
+	if err := embedded(t, mobula.WithProcesses()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The array goes to each node, and tasks on all of them read it.
+func TestBroadcastOverNodes(t *testing.T) {
+	nodes := mobulatest.Cluster(t, 3)
+	c := nodes.Connect(0)
+	ran, err := run(c.Context(t.Context()), c, 1<<20, 30)
+	if err != nil || len(ran) != 3 {
+		t.Errorf("tasks by node: %v, %v", ran, err)
 	}
 }
 
