@@ -157,9 +157,10 @@ type GraphState struct {
 type NodeState struct {
 	ID         string             `json:"id"` // for OnNode and PreferNode
 	Name       string             `json:"name"`
-	Role       string             `json:"role,omitempty"` // in its cluster: "data", "control-plane" or "driver"; empty: it is of none
-	State      string             `json:"state"`          // "ALIVE", "SILENT" (several heartbeats were missed), or "DEAD" (its life was ended)
-	Address    string             `json:"address"`        // of its socket, on its own machine
+	Role       string             `json:"role,omitempty"`    // in its cluster: "data", "control-plane" or "driver"; empty: it is of none
+	State      string             `json:"state"`             // "ALIVE", "SILENT" (several heartbeats were missed), or "DEAD" (its life was ended)
+	Address    string             `json:"address"`           // of its socket, on its own machine
+	Reached    string             `json:"reached,omitempty"` // HOST:PORT where other nodes reach it; empty: it is on no network
 	PID        int                `json:"pid"`
 	Version    string             `json:"version"`
 	Epoch      uint64             `json:"epoch"`     // number of its present life

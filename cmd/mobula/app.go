@@ -39,10 +39,12 @@ type app struct {
 	clock       steady.Clock // of that node
 }
 
-const rootLong = `Mobula runs tasks, actors and shared-memory objects on this machine.
+const rootLong = `Mobula runs tasks, actors and shared-memory objects on one machine, or on several that are a
+cluster.
 
 A node is one process with its workers. Programs join it with mobula.Connect, or have one
-inside with mobula.Start. This command starts and stops a node and shows what it does.
+inside with mobula.Start. This command starts and stops nodes and shows what they do: whichever
+node of a cluster it asks, it tells of all.
 
 Exit codes: 0 done; 1 failed; 2 wrong command, flag, configuration or argument; 3 no node is
 running at the address; 4 what was asked for is not known; 5 not done in time; 6 a node is
@@ -50,8 +52,9 @@ running there already; 130 interrupted.`
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use: "mobula", Short: "Start a node, stop it, and see what it does", Long: rootLong,
+		Use: "mobula", Short: "Start nodes, stop them, and see what they do", Long: rootLong,
 		Example: `  mobula start --detach                # a node in the background
+  mobula cluster local -n 3 --detach   # three nodes, which are a cluster
   mobula status                        # the node at a glance
   mobula list tasks --filter state=RUNNING
   mobula list tasks --watch            # the newest, again and again

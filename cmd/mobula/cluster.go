@@ -57,8 +57,10 @@ func (a *app) clusterLocal() *cobra.Command {
 	c := &cobra.Command{
 		Use: "local", Short: "Start a cluster of several nodes on this machine", Args: cobra.NoArgs,
 		Long: `Local starts nodes that are one cluster, and prints their addresses. It runs until it is
-interrupted, and stops them then; with --detach they stay, until mobula cluster stop.`,
-		Example: "  mobula cluster local -n 3\n  mobula cluster local -n 5 --cpus 1 --store-size 256MiB --detach",
+interrupted, and stops them then; with --detach they stay, until mobula cluster stop. What they
+know is kept in the directory: started again there, they are the same cluster. Those that run
+there already are left alone: so it starts one that was lost again, and adds further ones.`,
+		Example: "  mobula cluster local -n 3\n  mobula cluster local -n 3 --cpus 1 --store-size 256MiB --detach\n  mobula cluster local -n 5 --detach     # two more",
 		RunE:    func(*cobra.Command, []string) error { return a.runLocal(l) },
 	}
 	c.Flags().IntVarP(&l.nodes, "nodes", "n", 3, "number of nodes")
@@ -80,13 +82,6 @@ type localNodes struct {
 	Nodes []started `json:"nodes"`
 }
 
-func (l localNodes) names() (out []string) {
-	for _, n := range l.Nodes {
-		out = append(out, n.Node)
-	}
-	return out
-}
-
 func (l localNodes) text(w io.Writer) {
 	var data [][]string
 	for _, n := range l.Nodes {
@@ -96,6 +91,14 @@ func (l localNodes) text(w io.Writer) {
 	fmt.Fprintf(w, "\nTo use it:\n  export MOBULA_ADDRESS=%s\n", l.Nodes[0].Address)
 }
 
+// localName is what the nodes of a local cluster are called.
+func localName(i int) string { return fmt.Sprintf("n%d", i+1) }
+
+// listen is where a node listens for the others.
+func (l localCluster) listen(i int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.port+i*portsApart))
+}
+
 func (a *app) runLocal(l localCluster) (err error) {
 	if l.nodes < 1 || l.nodes > 64 {
 		return errs.New(errs.CodeInvalid, "--nodes %d: want 1 to 64", l.nodes)
@@ -103,32 +106,44 @@ func (a *app) runLocal(l localCluster) (err error) {
 	if err := safefs.MakeDir(l.dir); err != nil {
 		return err
 	}
-	if names, err := runningIn(a.ctx, l.dir); err != nil {
+	running, err := runningIn(a.ctx, l.dir)
+	if err != nil {
 		return err
-	} else if len(names) > 0 {
-		return errs.New(errs.CodeNodeRunning, "a cluster runs in %s: node %s; stop it with mobula cluster stop, or start a second one with a --dir and a --port of its own", l.dir, strings.Join(names, ", "))
 	}
 	var up localNodes
+	var began []string
 	defer func() {
 		if err != nil || !l.detach {
-			err = errors.Join(err, a.stopNodes(l.dir, up.names()))
+			err = errors.Join(err, a.stopNodes(l.dir, began))
 		}
 	}()
 	var join, token string
 	for i := range l.nodes {
+		name := localName(i)
+		if slices.Contains(running, name) {
+			s, err := requestOf[state.Status](a, filepath.Join(l.dir, name, node.SocketName), state.MethodStatus, state.StatusRequest{})
+			if err != nil {
+				return fmt.Errorf("node %s: %w", name, err)
+			}
+			up.Nodes = append(up.Nodes, started{Node: s.Node, Address: s.Address, PID: s.PID, Cluster: l.listen(i)})
+			continue
+		}
+		if i > 0 && token == "" {
+			first := up.Nodes[0]
+			made, err := requestOf[state.MadeToken](a, first.Address, state.MethodTokenMake, state.TokenRequest{Role: string(trust.Data), Lifetime: time.Hour, Note: "mobula cluster local"})
+			if err != nil {
+				return err
+			}
+			join, token = first.Cluster, made.Token
+		}
 		s, err := a.startLocal(l, i, join, token)
 		if err != nil {
 			return err
 		}
-		up.Nodes = append(up.Nodes, s)
-		if i > 0 || l.nodes == 1 {
-			continue
-		}
-		made, err := requestOf[state.MadeToken](a, s.Address, state.MethodTokenMake, state.TokenRequest{Role: string(trust.Data), Lifetime: time.Hour, Note: "mobula cluster local"})
-		if err != nil {
-			return err
-		}
-		join, token = s.Cluster, made.Token
+		up.Nodes, began = append(up.Nodes, s), append(began, name)
+	}
+	if len(began) == 0 {
+		return errs.New(errs.CodeNodeRunning, "a cluster runs in %s: node %s; stop it with mobula cluster stop, or start a second one with a --dir and a --port of its own", l.dir, strings.Join(running, ", "))
 	}
 	if err := a.print(up, up.text); err != nil || l.detach {
 		return err
@@ -139,10 +154,10 @@ func (a *app) runLocal(l localCluster) (err error) {
 
 // startLocal starts one node, in the background, which joins at an address; empty: it founds the cluster.
 func (a *app) startLocal(l localCluster, i int, join, token string) (s started, err error) {
-	name := fmt.Sprintf("n%d", i+1)
+	name := localName(i)
 	args := []string{
 		"start", "--detach", "--json", "--name", name, "--dir", filepath.Join(l.dir, name), "--cpus", strconv.FormatFloat(l.cpus, 'g', -1, 64),
-		"--store-size", l.store, "--timeout", a.timeout.String(), "--listen", net.JoinHostPort("127.0.0.1", strconv.Itoa(l.port+i*portsApart)),
+		"--store-size", l.store, "--timeout", a.timeout.String(), "--listen", l.listen(i),
 	}
 	cmd := exec.CommandContext(a.ctx, "/proc/self/exe", args...)
 	cmd.Env = a.environ
@@ -165,8 +180,10 @@ func (a *app) startLocal(l localCluster, i int, join, token string) (s started, 
 func (a *app) clusterStop() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use: "stop", Short: "Stop a cluster that mobula cluster local has started", Args: cobra.NoArgs, Example: "  mobula cluster stop",
-		RunE: func(*cobra.Command, []string) error { return a.stopLocal(dir) },
+		Use: "stop", Short: "Stop a cluster that mobula cluster local has started", Args: cobra.NoArgs,
+		Long:    "Stop stops all nodes that run in the directory of a local cluster, the last one first.",
+		Example: "  mobula cluster stop\n  mobula cluster stop --dir /tmp/second",
+		RunE:    func(*cobra.Command, []string) error { return a.stopLocal(dir) },
 	}
 	c.Flags().StringVar(&dir, "dir", defaultClusterDir(), "directory of the nodes' directories")
 	return c

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // localPort finds a port of the loopback such that two local nodes have theirs free: four from it on, and four from portsApart before it.
@@ -40,7 +42,8 @@ func localPort(t *testing.T) int {
 	return 0
 }
 
-// A second cluster in the directory of one that runs is refused, and leaves the first one alone; one that does not come up leaves nothing behind.
+// A second cluster in the directory of one that runs is refused, and leaves the first one alone; one that does not come up leaves nothing behind. A node that
+// was lost is started again, beside those that run.
 func TestAClusterThatRunsIsLeftAlone(t *testing.T) {
 	base, err := os.MkdirTemp("", "mobula-local")
 	if err != nil {
@@ -64,7 +67,7 @@ func TestAClusterThatRunsIsLeftAlone(t *testing.T) {
 			t.Errorf("status of a cluster that was stopped: exit %d", code)
 		}
 	}()
-	code, out, errOut = process(t, local(dir, port, "-n", "2")...)
+	code, out, errOut = process(t, local(dir, port, "-n", "1")...)
 	if code != exitRunning || out != "" || !strings.Contains(errOut, "mobula cluster stop") || !strings.Contains(errOut, dir+": node n1") {
 		t.Errorf("again: exit %d, %s%s", code, out, errOut)
 	}
@@ -75,5 +78,22 @@ func TestAClusterThatRunsIsLeftAlone(t *testing.T) {
 	}
 	if code, out, errOut := process(t, "status", "--address", up.Nodes[0].Address); code != exitDone || !strings.Contains(out, "n1") {
 		t.Errorf("the first cluster: exit %d, %s%s", code, out, errOut)
+	}
+
+	for round := range 2 { // it is added, and comes back
+		code, out, errOut = process(t, local(dir, port, "-n", "2")...)
+		if err := json.Unmarshal([]byte(out), &up); code != exitDone || err != nil || len(up.Nodes) != 2 || up.Nodes[1].Node != "n2" {
+			t.Fatalf("a second node: exit %d, %v, %s%s", code, err, out, errOut)
+		}
+		if round > 0 {
+			break
+		}
+		if err := syscall.Kill(up.Nodes[1].PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the node is gone", func() bool {
+			names, err := runningIn(t.Context(), dir)
+			return err == nil && len(names) == 1
+		})
 	}
 }

@@ -16,7 +16,9 @@ func (a *app) explain() *cobra.Command {
 		Use: "explain TASK|OBJECT", Short: "Say why a task waits, or who holds an object", Args: cobra.ExactArgs(1),
 		Long: `Explain says why a task is where it is: which argument it waits for and what makes that, which
 resource is missing and how many are before it in the queue; or of an object who holds it,
-where its bytes lie, and what makes it. A task is 40 hexadecimal digits, an object TASK:INDEX, as lists show them.`,
+where its bytes lie, and what makes it. A task is 40 hexadecimal digits, an object TASK:INDEX, as
+lists show them. In a cluster it may be of any node's job; of a task that waits for a slot the
+schedulers of all nodes say what they know.`,
 		Example: `  mobula explain 000000000000000107e4d77f385327457f149543
   mobula explain 000000000000000107e4d77f385327457f149543:0 --watch`,
 		RunE: func(c *cobra.Command, args []string) error {

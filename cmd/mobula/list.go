@@ -62,6 +62,7 @@ the rows are those of all nodes; a node that does not answer is named in a warni
 		Example: `  mobula list tasks --filter state=FAILED --limit 20
   mobula list tasks --watch 5s
   mobula list workers --json
+  mobula list workers --node n2
   mobula list components --filter restarts!=0`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -209,10 +210,10 @@ func (a *app) nodeTable(w io.Writer, ns []state.Node) {
 		if n.StoreLimit > 0 {
 			store = size(n.StoreHeld) + " of " + size(n.StoreLimit)
 		}
-		data = append(data, []string{n.ID, n.Name, n.Role, n.State, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, amounts(n.Resources, n.Free), store, labels.String(given), cmp.Or(n.Reached, n.Address)})
+		data = append(data, []string{n.ID, n.Name, n.State, n.Role, time.Duration(n.Heard).Round(100 * time.Millisecond).String(), a.since(n.Started), dash(n.PID), n.Version, amounts(n.Resources, n.Free), store, labels.String(given), cmp.Or(n.Reached, n.Address)})
 	}
 	rows(w, columns{
-		head:  []string{"HOME", "NAME", "ROLE", "STATE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "STORE", "LABELS", "ADDRESS"},
+		head:  []string{"HOME", "NAME", "STATE", "ROLE", "HEARD", "AGE", "PID", "VERSION", "RESOURCES", "STORE", "LABELS", "ADDRESS"},
 		right: []string{"HEARD", "AGE", "PID"},
 		less:  []string{"PID", "VERSION", "ADDRESS", "LABELS", "HEARD", "AGE", "ROLE", "STORE", "RESOURCES"},
 	}, data)

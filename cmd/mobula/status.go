@@ -41,7 +41,7 @@ cluster the line nodes tells how many nodes are alive, and what they have togeth
 // nodeStatus is a node's status, and the cluster at a glance.
 type nodeStatus struct {
 	state.Status
-	Nodes *nodesStatus `json:"nodes,omitempty"`
+	Nodes *nodesStatus `json:"nodes,omitempty"` // of the cluster
 }
 
 // Missing are the nodes of the cluster that do not answer.
@@ -52,9 +52,9 @@ func (s *nodeStatus) Missing() []state.Unreachable {
 	return s.Nodes.Unreachable
 }
 
-// nodesStatus is the nodes of a cluster taken together. Those that are not alive are named, and not counted in the resources.
+// nodesStatus is the nodes of a cluster, taken together. Those that are not alive are named, and not counted in the resources.
 type nodesStatus struct {
-	States     map[string]int            `json:"states"` // how many are in each
+	States     map[string]int            `json:"states"` // numbers of nodes
 	NotAlive   []string                  `json:"not_alive,omitempty"`
 	Resources  map[string]state.Resource `json:"resources"`
 	StoreLimit uint64                    `json:"store_limit"`
@@ -63,14 +63,23 @@ type nodesStatus struct {
 	Unreachable []state.Unreachable `json:"unreachable,omitempty"`
 }
 
+// nodesWithin is how long a status waits for the list of nodes.
+const nodesWithin = 3 * time.Second
+
 // statusOf asks for a node's status, and of the cluster unless another node than this one is named.
 func (a *app) statusOf(in state.StatusRequest) (s nodeStatus, err error) {
 	if s.Status, err = request[state.Status](a, state.MethodStatus, in); err != nil || in.Node != "" {
 		return s, err
 	}
-	p, err := request[state.Page[state.Node]](a, state.MethodNodes, state.Query{Limit: state.MaxLimit})
-	if err != nil || len(p.Rows) < 2 {
-		return s, err
+	b := *a
+	b.timeout = min(a.timeout, nodesWithin)
+	p, err := request[state.Page[state.Node]](&b, state.MethodNodes, state.Query{Limit: state.MaxLimit})
+	switch {
+	case err != nil: // the control plane may be away
+		s.Silent = append(s.Silent, "nodes")
+		return s, nil
+	case len(p.Rows) < 2:
+		return s, nil
 	}
 	c := &nodesStatus{States: map[string]int{}, Resources: map[string]state.Resource{}, Unreachable: p.Unreachable}
 	for _, n := range p.Rows {
