@@ -39,7 +39,7 @@ func (s *script) madeFrom(far ids.ClientID, arg ids.ObjectID) *wire.TaskSpec {
 // freedAt gives the nodes whose stores freed an object in the last step.
 func (s *script) freedAt(id ids.ObjectID) (nodes []ids.Home) {
 	for _, e := range s.out {
-		if f, ok := e.Msg.(objectstore.Free); ok && slices.Contains(f.IDs, id) {
+		if f, ok := e.msg.(objectstore.Free); ok && slices.Contains(f.IDs, id) {
 			nodes = append(nodes, e.Node)
 		}
 	}
