@@ -216,8 +216,8 @@ func toStore(m *ToStore, self ids.Home) error {
 		return of(m, m.Job, x.Job, from)
 	case objectstore.ArgsIdle:
 		return of(m, m.Job, x.Task.Job(), from)
-	case objectstore.GoOn:
-		return of(m, m.Job, x.Task.Job(), from)
+	case objectstore.GoOn: // in a call of another job a task may make objects of its actor's job
+		return client(m, x.Client, from, self)
 	case objectstore.ListObjects:
 		return of(m, m.Job, x.Job, from)
 	case objectstore.DropJob:
@@ -237,10 +237,10 @@ func fromStore(m *FromStore, from ids.Home) error {
 		return of(m, m.Job, x.Task.Job(), from)
 	case objectstore.ArgsRefused:
 		return of(m, m.Job, x.Task.Job(), from)
-	case objectstore.CreateWaits:
-		return firstOf(of(m, m.Job, x.Task.Job(), from), client(m, x.Client, from, from))
+	case objectstore.CreateWaits: // the task may be another job's, as in GoOn
+		return client(m, x.Client, from, from)
 	case objectstore.CreateReady:
-		return firstOf(of(m, m.Job, x.Task.Job(), from), client(m, x.Client, from, from))
+		return client(m, x.Client, from, from)
 	case objectstore.Lost:
 		if x.Task.IsZero() {
 			return client(m, x.Client, from, from)

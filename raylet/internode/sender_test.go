@@ -124,15 +124,15 @@ func TestWhoMaySendAMessage(t *testing.T) {
 		{[]Msg{toStore(objectstore.AbandonArgs{Task: task(theirs)})}, []Msg{toStore(objectstore.AbandonArgs{Task: task(mine)})}},
 		{[]Msg{toStore(objectstore.KeepArgs{Job: theirs})}, []Msg{toStore(objectstore.KeepArgs{Job: mine})}},
 		{[]Msg{toStore(objectstore.ArgsIdle{Task: task(theirs)})}, []Msg{toStore(objectstore.ArgsIdle{Task: task(mine)})}},
-		{[]Msg{toStore(objectstore.GoOn{Task: task(theirs)})}, []Msg{toStore(objectstore.GoOn{Task: task(mine)})}},
+		{[]Msg{toStore(objectstore.GoOn{Task: task(theirs), Client: client(here)}), toStore(objectstore.GoOn{Task: task(others), Client: client(here)})}, []Msg{toStore(objectstore.GoOn{Task: task(theirs), Client: client(third)})}},
 		{[]Msg{toStore(objectstore.ListObjects{Job: theirs})}, []Msg{toStore(objectstore.ListObjects{Job: mine})}},
 		{[]Msg{toStore(objectstore.DropJob{Job: theirs})}, []Msg{toStore(objectstore.DropJob{Job: mine}), toStore(objectstore.DropJob{Job: second})}},
 
 		{[]Msg{fromStore(objectstore.ArgsPinned{Task: task(mine)})}, []Msg{&FromStore{Job: theirs, Msg: objectstore.ArgsPinned{Task: task(theirs)}}, fromStore(objectstore.ArgsPinned{Task: task(others)})}},
 		{[]Msg{fromStore(objectstore.ArgsWait{Task: task(mine)})}, []Msg{fromStore(objectstore.ArgsWait{Task: task(others)})}},
 		{[]Msg{fromStore(objectstore.ArgsRefused{Task: task(mine)})}, []Msg{fromStore(objectstore.ArgsRefused{Task: task(others)})}},
-		{[]Msg{fromStore(objectstore.CreateWaits{Task: task(mine), Client: client(there)})}, []Msg{fromStore(objectstore.CreateWaits{Task: task(others)}), fromStore(objectstore.CreateWaits{Task: task(mine), Client: client(here)})}},
-		{[]Msg{fromStore(objectstore.CreateReady{Task: task(mine), Client: client(there)})}, []Msg{fromStore(objectstore.CreateReady{Task: task(others)}), fromStore(objectstore.CreateReady{Task: task(mine), Client: client(here)})}},
+		{[]Msg{fromStore(objectstore.CreateWaits{Task: task(mine), Client: client(there)}), fromStore(objectstore.CreateWaits{Task: task(others), Client: client(there)})}, []Msg{fromStore(objectstore.CreateWaits{Task: task(mine), Client: client(here)})}},
+		{[]Msg{fromStore(objectstore.CreateReady{Task: task(mine), Client: client(there)}), fromStore(objectstore.CreateReady{Task: task(others), Client: client(there)})}, []Msg{fromStore(objectstore.CreateReady{Task: task(mine), Client: client(here)})}},
 		{[]Msg{fromStore(objectstore.Lost{ID: object(others), Client: client(there)}), fromStore(objectstore.Lost{ID: object(others), Task: task(mine)})}, []Msg{
 			fromStore(objectstore.Lost{ID: object(mine), Client: client(here)}), fromStore(objectstore.Lost{ID: object(mine), Task: task(others)}),
 		}},
