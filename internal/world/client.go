@@ -52,9 +52,9 @@ type creation struct {
 	answer *wire.Created
 }
 
-func (c *client) init() {
+func (c *client) init(w *World) {
 	c.handles, c.pins = make(map[ids.ObjectID]*handle), make(map[ids.ObjectID]*pinned)
-	c.replays.asked = -1
+	c.replays.asked, c.replays.last = -1, keepsLast[w.rng.IntN(len(keepsLast))]
 	c.creates, c.mapped, c.reads = make(map[uint64]*creation), make(map[uint32]bool), make(map[ids.TaskID]*reading)
 }
 

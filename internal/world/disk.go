@@ -39,7 +39,7 @@ type opLog struct {
 	last     uint32
 }
 
-const recordsOfSegment = 12
+const recordsOfSegment = 4
 
 type logSegment struct {
 	number  uint32

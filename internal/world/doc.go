@@ -8,7 +8,8 @@
 // The cores are those that a node runs: raylet/owner (one for each job), raylet (scheduler and pool), objectstore, gcs/directory, gcs, and those of
 // internal/node that decide on jobs and clients; between nodes remote (a Peer for each other node), raylet/cluster and remote/transfer, and the messages of
 // raylet/internode, encoded and read again. What their shells do is done here again, without actors, sockets and files: mailboxes and connections
-// are boxes, memory is byte slices that are read back and compared, the log, the index and the spill files are what a kill leaves of them.
+// are boxes, memory is byte slices that are read back and compared, the log, the index and the spill files are what a kill leaves of them. An owner's log is
+// tended a few records at a time, so that a kill finds some of them twice.
 //
 // The control plane is the tables of gcs, which outlive all nodes and are synced, and a membership.Judge (court.go): nodes write heartbeats, and read which lives
 // are over; one that reads that its own is ends. There is no gossip: a node knows the others, and the verdicts.
@@ -30,14 +31,16 @@
 //
 // Connections between nodes break, or nothing passes on them for a while, or all comes late. A node is cut off from all others and the tables, or stopped with
 // all its processes: for up to two seconds, and then the judge may not end its life, or for longer, and then it goes on after the others have buried it. A
-// node's process is away for seconds, with or without a word of its machine, and one node of a third of the runs is lost for good, with its programs.
+// node's process is away for seconds, with or without a word of its machine, and one node of a third of the runs is lost for good, with its programs. The tables
+// have no quorum for a while: nothing is written there or read, and no life ends.
 //
 // # What is checked
 //
 // After steps the cores recount themselves (Validate). Memory stays within the store's limit, and nobody is given bytes that another has. Every
 // get gives the value that the program has to see, or an error that a fault explains. No slot runs two tasks, no attempt runs twice, and what was accepted of
 // one attempt stays that of this one while somebody holds it. Once the faults are over every program
-// ends within bounded time, and when a program has let go of everything, no owner, store or scheduler of any node has anything left of it.
+// ends within bounded time; without faults, and without actors' names, also where the tables never answer. When a program has let go of everything, no owner,
+// store or scheduler of any node has anything left of it.
 //
 // # Who owns what
 //

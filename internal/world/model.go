@@ -33,6 +33,7 @@ type model struct {
 	gets      int
 	began     int // attempts
 	deaths    int // of processes
+	moved     int // records of owners' logs
 	disturbed int64
 }
 

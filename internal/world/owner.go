@@ -24,6 +24,8 @@ type ownerShell struct {
 	met   bool // a client has joined
 	timer *timer
 
+	tending bool // an upkeep is on its way
+
 	waits  bool // of a job of before the node's restart: until the core of jobs lets it go on
 	alone  bool
 	orphan bool
@@ -75,7 +77,11 @@ type ownerCore struct {
 }
 
 func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
-	if _, joined := ev.(owner.ClientJoined); joined {
+	switch ev.(type) {
+	case upkeep:
+		c.o.tend()
+		return nil
+	case owner.ClientJoined:
 		c.o.met = true
 	}
 	return c.Core.Step(now, ev)
@@ -105,7 +111,7 @@ func (o *ownerShell) keptBack() []owner.Event {
 // keeps tells whether a core that waits for its clients keeps such an event back.
 func keeps(ev owner.Event) bool {
 	switch ev.(type) {
-	case owner.Restored, owner.Timer:
+	case owner.Restored, owner.Timer, upkeep:
 		return false
 	}
 	return true
@@ -176,12 +182,14 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 				n.w.fail("the owner of job %v replaces record %#x, which is not there", o.job, old)
 			}
 		}
+		o.keepUp()
 	case owner.LogFree:
 		for _, c := range *e.Cookies {
 			if *c != 0 && !o.log.free(*c) {
 				n.w.fail("the owner of job %v frees record %#x, which is not there", o.job, *c)
 			}
 		}
+		o.keepUp()
 	case owner.LogLapse:
 		for _, c := range *e.Cookies {
 			o.log.lapse(*c)

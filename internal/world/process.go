@@ -50,7 +50,7 @@ func (w *World) newProcess(n *Node, role wire.Role) *process {
 	p := &process{w: w, n: n, role: role, pid: n.numbers.nextPID()}
 	p.name = fmt.Sprintf("%s.%d", n.name, p.pid)
 	p.turns = w.newBox("in "+p.name, p.turn)
-	p.client.init()
+	p.client.init(w)
 	p.executor.init()
 	w.processes = append(w.processes, p)
 	return p

@@ -2,13 +2,14 @@ package world
 
 import "mobula/wire"
 
-const (
-	creditWindow = 4 << 10 // of an owner: most messages are given back one by one
-	replaysLast  = 4       // messages that a driver keeps in any case; of internal/client it is 65,536
-)
+const creditWindow = 4 << 10 // of an owner: most messages are given back one by one
+
+// keepsLast are how many messages a driver keeps in any case; of internal/client it is 65,536. With few the credit decides, with many what was forgotten.
+var keepsLast = []int{4, 64}
 
 // replays is what a driver sends again to a node that was killed: as internal/client keeps it, by the credit.
 type replays struct {
+	last    int // messages that it keeps in any case
 	list    []wire.Msg
 	bytes   int64 // of list
 	sent    int64 // in all
@@ -27,7 +28,7 @@ func (r *replays) add(m wire.Msg) {
 	r.list = append(r.list, m)
 	r.bytes += wire.Cost(m)
 	r.sent += wire.Cost(m)
-	for r.window && len(r.list) > replaysLast {
+	for r.window && len(r.list) > r.last {
 		oldest := wire.Cost(r.list[0])
 		if n := r.sent - r.handled; n > 0 && r.bytes-max(oldest, 1) < n {
 			break

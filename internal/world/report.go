@@ -14,6 +14,7 @@ type Report struct {
 	Hash                      uint64 // over all events, in their order
 	Events, Faults, Kinds     int
 	Attempts, Gets, Deaths    int
+	Moved                     int // records of owners' logs
 	Lives                     int // of all nodes
 	Took                      time.Duration
 	Spilled, Restored, Remade uint64
@@ -22,7 +23,7 @@ type Report struct {
 
 func (w *World) report() Report {
 	r := Report{
-		Seed: w.cfg.Seed, Hash: w.log.hash, Events: w.steps, Kinds: len(w.plan.counts), Attempts: w.model.began, Gets: w.model.gets, Deaths: w.model.deaths,
+		Seed: w.cfg.Seed, Hash: w.log.hash, Events: w.steps, Kinds: len(w.plan.counts), Attempts: w.model.began, Gets: w.model.gets, Deaths: w.model.deaths, Moved: w.model.moved,
 		Took: time.Duration(w.now - begin), ByKind: maps.Clone(w.plan.counts),
 	}
 	for _, n := range w.plan.counts {
@@ -40,8 +41,8 @@ func (w *World) report() Report {
 // String is a line of a report.
 func (r Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %d events in %v, %d attempts, %d gets, %d lives, %d spilled, %d restored, %d faults of %d kinds:", r.Seed, r.Events, r.Took.Round(time.Millisecond),
-		r.Attempts, r.Gets, r.Lives, r.Spilled, r.Restored, r.Faults, r.Kinds)
+	fmt.Fprintf(&b, "seed %d: %d events in %v, %d attempts, %d gets, %d lives, %d spilled, %d restored, %d records moved, %d faults of %d kinds:", r.Seed, r.Events, r.Took.Round(time.Millisecond),
+		r.Attempts, r.Gets, r.Lives, r.Spilled, r.Restored, r.Moved, r.Faults, r.Kinds)
 	for _, k := range slices.Sorted(maps.Keys(r.ByKind)) {
 		fmt.Fprintf(&b, " %s %d", k, r.ByKind[k])
 	}

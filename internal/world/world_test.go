@@ -92,7 +92,7 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 		n = 10
 	}
 	var mu sync.Mutex
-	byKind := make(map[string]int)
+	byKind, moved := make(map[string]int), 0
 	eachSeed(t, n, func(seed uint64) error {
 		seed += *from
 		r, err := Run(Config{Seed: seed})
@@ -101,19 +101,20 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
+		moved += r.Moved
 		for k, n := range r.ByKind {
 			byKind[k] += n
 		}
 		return err
 	})
-	t.Logf("faults of %d seeds: %v", n, byKind)
+	t.Logf("faults of %d seeds: %v; %d records of logs were moved", n, byKind, moved)
 	for _, f := range faults {
 		if n >= 1000 && byKind[f.name] == 0 {
 			t.Errorf("no run has seen a fault of kind %q", f.name)
 		}
 	}
-	if n >= 1000 && byKind[rebuildCrash] == 0 {
-		t.Error("no core was thrown away while it was rebuilt")
+	if n >= 1000 && (byKind[rebuildCrash] == 0 || moved == 0) {
+		t.Error("no core was thrown away while it was rebuilt, or no owner's log was tended")
 	}
 }
 
@@ -122,9 +123,6 @@ func TestPromisesHoldWhereTheyDidNot(t *testing.T) {
 	for _, seed := range []uint64{
 		17_958_940_801_000_104, // a store gave away memory that was being sent to a node that was gone
 		1729,                   // a store gave away arguments that a task still read whose job was over
-		608,                    // an owner that was lost as it recovered had not come to what the one before had kept back
-		8372,                   // a transfer that was lost as it began had dropped a fetch
-		8746,                   // a store that was lost as it began had forgotten that a job was over
 	} {
 		if _, err := Run(Config{Seed: seed}); err != nil {
 			t.Error(err)
@@ -143,6 +141,14 @@ func TestASeedGivesTheSameRunTwice(t *testing.T) {
 		if err == nil && (a.Hash != b.Hash || a.Events != b.Events) {
 			err = fmt.Errorf("seed %d: %d events with hash %x, then %d with %x", seed, a.Events, a.Hash, b.Events, b.Hash)
 		}
+		return err
+	})
+}
+
+// Programs that name no actors end though the tables answer nobody: nothing that they do waits for the control plane.
+func TestNothingWaitsForTheTables(t *testing.T) {
+	eachSeed(t, 10, func(seed uint64) error {
+		_, err := Run(Config{Seed: seed, Faults: -1, NoTables: true})
 		return err
 	})
 }
