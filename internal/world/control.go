@@ -56,7 +56,9 @@ func (c *control) carryOut(e gcs.Effect) {
 			r.done(e)
 		}
 	default:
-		c.calls.put(e)
+		if !c.n.w.cfg.NoTables {
+			c.calls.put(e)
+		}
 	}
 }
 

@@ -33,12 +33,17 @@ const beatEvery = time.Second
 
 // sit has the judge hear itself for as long as the world lasts.
 func (c *court) sit() {
-	c.beat++
-	for _, l := range c.judge.Heard(c.w.now, remote.Life{Epoch: 1}, c.beat) {
-		c.end(l)
+	if c.w.hasQuorum() {
+		c.beat++
+		for _, l := range c.judge.Heard(c.w.now, remote.Life{Epoch: 1}, c.beat) {
+			c.end(l)
+		}
 	}
 	c.w.each(beatEvery, c.sit)
 }
+
+// hasQuorum tells whether the tables take and show rows.
+func (w *World) hasQuorum() bool { return !w.cfg.NoTables && w.noQuorum <= w.now }
 
 // end ends a life.
 func (c *court) end(l remote.Life) {
@@ -56,7 +61,7 @@ func (c *court) end(l remote.Life) {
 // attend has a node write its row, and read what the tables say, as long as it lives.
 func (n *Node) attend() {
 	c, life := n.w.court, n.life
-	if n.lone <= n.w.now && n.stopped <= n.w.now {
+	if n.w.hasQuorum() && n.lone <= n.w.now && n.stopped <= n.w.now {
 		c.beats[n.home]++
 		c.lives[n.home] = n.numbers.lives
 		c.judge.Heard(n.w.now, n.self(), c.beats[n.home])

@@ -18,6 +18,7 @@ func nodeFaults() []fault {
 		{"node stopped", 2, true, (*plan).stopNode},
 		{"node away", 1, true, (*plan).nodeAway},
 		{"node lost", 0, true, (*plan).loseNode},
+		{"no quorum", 1, true, (*plan).loseQuorum},
 	}
 }
 
@@ -160,5 +161,21 @@ func (pl *plan) loseNode(n *Node) bool {
 		return false
 	}
 	pl.armed = &armed{n: n, until: pl.w.steps + patience, do: n.lose}
+	return true
+}
+
+// loseQuorum has the tables answer nobody for a while, nor show any row: no node hears of another's end meanwhile, and the judge's time stands still.
+func (pl *plan) loseQuorum(*Node) bool {
+	if !pl.w.hasQuorum() {
+		return false
+	}
+	d := pl.w.between(10*time.Millisecond, 15*time.Second)
+	pl.w.noQuorum = pl.w.now + d
+	for _, n := range pl.w.nodes {
+		if n.control != nil {
+			n.control.calls.hold(d)
+		}
+	}
+	pl.during(d)
 	return true
 }

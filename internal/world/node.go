@@ -90,7 +90,11 @@ func (n *Node) start() {
 
 // open lets clients and other nodes in. The node's row is in the tables before: so the judge knows every life that others know.
 func (n *Node) open() {
-	if wait, life := n.lone-n.w.now, n.life; wait > 0 {
+	until := n.lone
+	if !n.alone() {
+		until = max(until, n.w.noQuorum)
+	}
+	if wait, life := until-n.w.now, n.life; wait > 0 {
 		n.w.after(wait, func() {
 			if n.life == life {
 				n.open()

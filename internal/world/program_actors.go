@@ -22,7 +22,11 @@ func (pr *program) create() {
 	s := &wire.TaskSpec{ID: ids.Derive(c.task, c.calls), Parent: c.task, Opts: options["new"], Kind: wire.TaskActorCreate}
 	s.Actor = ids.ActorID(s.ID)
 	a := &actorHandle{id: s.Actor}
-	switch pr.w.rng.IntN(5) {
+	kind := pr.w.rng.IntN(5)
+	if pr.w.cfg.NoTables {
+		kind = 4
+	}
+	switch kind {
 	case 0:
 		s.Opts = named(pr.proc.n, fmt.Sprintf("%d.%d", pr.n, c.calls))
 		a.may = pr.w.plan.tablesFail() // and then its name cannot be claimed

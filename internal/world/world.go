@@ -18,6 +18,8 @@ type Config struct {
 	Jobs   int    // programs, two on each node in turn; default 3: the last node has none
 	Tasks  int    // of all programs, about; default 200
 	Faults int    // default 24; below 0: none
+	// NoTables has the tables of the control plane answer nobody. Programs name no actors then.
+	NoTables bool
 	// Tamper is asked about each event that is put into a box, and gives what is put there. So tests plant mutants.
 	Tamper func(w *World, box string, ev any) []any
 	// Trace has each event of a run written down, for a failure's report. It makes a run ten times slower.
@@ -63,6 +65,7 @@ type World struct {
 
 	tables    *tables // of the control plane
 	court     *court
+	noQuorum  int64 // until when the tables have no leader
 	lines     []*line
 	cuts      map[nodePair]int64 // until when nodes do not reach each other
 	slow      map[nodePair]int64 // until when what goes between them takes long
