@@ -16,8 +16,12 @@ func (c *Core) move(cl *class) bool {
 	room, moved := -1, false
 	for i := range cl.shares {
 		s := &cl.shares[i]
-		n, late := c.lateAt(s)
-		if !late || n.waits(&cl.shape) == 0 {
+		at, known := c.view.find(s.node)
+		if s.placed == 0 || !known || c.now < s.since+int64(c.cfg.Patience) || c.peers[s.node].heard <= s.since {
+			continue
+		}
+		n := &c.view.Nodes[at]
+		if n.waits(&cl.shape) == 0 {
 			continue
 		}
 		if room < 0 {
@@ -30,18 +34,6 @@ func (c *Core) move(cl *class) bool {
 		}
 	}
 	return moved
-}
-
-// lateAt gives the node on which something was placed, and tells whether it has granted nothing for a while, by a report from after that.
-func (ns *nodes) lateAt(s *share) (n *Node, late bool) {
-	if s.placed == 0 || ns.now < s.since+int64(ns.cfg.Patience) {
-		return nil, false
-	}
-	i, known := ns.view.find(s.node)
-	if !known || ns.peers[s.node].heard <= s.since {
-		return nil, false
-	}
-	return &ns.view.Nodes[i], true
 }
 
 // room is how many leases of a class the free nodes have room for.

@@ -49,10 +49,10 @@ func (c *Core) retry(cl *class) bool {
 }
 
 // starves has a class that waits for a node to become free wait on more of them.
-func (c *Core) starves(cl *class) bool {
-	if !cl.queued || c.alone() {
+func (ns *nodes) starves(cl *class) bool {
+	if !cl.queued || ns.alone() {
 		return false
 	}
-	c.wakeAt(c.now + int64(c.cfg.Patience))
-	return c.reach(cl)
+	ns.wakeAt(ns.now + int64(ns.cfg.Patience))
+	return ns.reach(cl)
 }
