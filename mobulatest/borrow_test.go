@@ -18,6 +18,7 @@ var (
 	lends   = mobula.RegisterMethod1(lenders, "Lend", func(_ *lender, ctx context.Context, size int) (mobula.Ref[[]byte], error) {
 		return mobula.Put(ctx, make([]byte, size))
 	})
+	fills     = mobula.RegisterMethod1(lenders, "Fill", func(_ *lender, _ context.Context, size int) ([]byte, error) { return make([]byte, size), nil })
 	readsLoan = mobula.Register1("mobulatest/reads-loan", func(ctx context.Context, r mobula.Ref[[]byte]) (int, error) {
 		b, err := r.Get(ctx)
 		return len(b), err

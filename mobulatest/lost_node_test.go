@@ -100,6 +100,43 @@ func ran(t *testing.T, dir string) (n int) {
 	return n
 }
 
+// What an actor has made outlives it, and its node where another one has a copy: whoever has a reference gets it.
+func TestAValueOutlivesTheActorThatMadeIt(t *testing.T) {
+	c := Cluster(t, 2)
+	ctx := limit(t, c.Connect(0).Context(t.Context()))
+	made, err := lenders.Spawn(ctx, mobula.OnNode(c.ID(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := fills.Go(ctx, made, mobula.V(stored))
+	reads := func(when string) {
+		t.Helper()
+		if n, err := takesLoan.Go(ctx, value, mobula.OnNode(c.ID(0))).Get(ctx); err != nil || n != stored {
+			t.Errorf("%s it has %d bytes, %v", when, n, err)
+		}
+	}
+	if _, err := value.Get(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lends.Go(ctx, made, mobula.V(1)).Get(ctx); !errors.Is(err, mobula.ErrActorDied) {
+		t.Fatalf("the actor lives: %v", err)
+	}
+	reads("when the actor is gone")
+	c.Kill(1)
+	noted := t.TempDir()
+	again := stays.Go(ctx, mobula.V(noted), mobula.PreferNode(c.ID(1))) // when it ends elsewhere, the node's end is known
+	if err := os.WriteFile(filepath.Join(noted, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := again.Get(ctx); err != nil || at != c.ID(0) {
+		t.Fatalf("a task ended on node %q, %v", at, err)
+	}
+	reads("when its node is gone")
+}
+
 // keeper keeps a reference.
 type keeper struct{ r mobula.Ref[[]byte] }
 

@@ -32,6 +32,16 @@ var nodeAndSize = mobula.Register1("e2e/nodeAndSize", func(ctx context.Context, 
 	return fmt.Sprintf("%s %d", rc.NodeID, len(b)), err
 })
 
+// nodeAndSizes is the same of several arguments.
+var nodeAndSizes = mobula.RegisterVar0("e2e/nodeAndSizes", func(ctx context.Context, bs [][]byte) (string, error) {
+	rc, err := mobula.GetRuntimeContext(ctx)
+	n := 0
+	for _, b := range bs {
+		n += len(b)
+	}
+	return fmt.Sprintf("%s %d", rc.NodeID, n), err
+})
+
 // makeBytes makes so many bytes where it runs.
 var makeBytes = mobula.Register1("e2e/makeBytes", func(_ context.Context, n int) ([]byte, error) { return make([]byte, n), nil })
 
@@ -119,10 +129,13 @@ func TestATaskRunsWhereItsArgumentIs(t *testing.T) {
 	ctx, _ := harness.ConnectTo(t, nodes[0])
 	meet(ctx, t, nodes)
 	for id, cpu := range map[string]float64{"3": 1, "2": 0.5} {
-		big := makeBytes.Go(ctx, mobula.V(16<<20), mobula.OnNode(id))
+		big, small := makeBytes.Go(ctx, mobula.V(16<<20), mobula.OnNode(id)), makeBytes.Go(ctx, mobula.V(1<<20), mobula.OnNode("1"))
 		for range 3 {
 			if got, err := nodeAndSize.Go(ctx, big, mobula.Resources{CPU: cpu}).Get(ctx); err != nil || got != id+" 16777216" {
 				t.Errorf("the argument is on node %s, and it gives %q, %v", id, got, err)
+			}
+			if got, err := nodeAndSizes.Go(ctx, []mobula.Ref[[]byte]{small, big}, mobula.Resources{CPU: cpu}).Get(ctx); err != nil || got != id+" 17825792" {
+				t.Errorf("the larger argument is on node %s, and it gives %q, %v", id, got, err)
 			}
 		}
 	}
