@@ -24,7 +24,7 @@ type Config struct {
 	// MaxLineageBytes bounds the specs kept to make lost objects again; the oldest are given
 	// up first. Default 1 GiB (Ray's max_lineage_bytes).
 	MaxLineageBytes int64
-	// MaxKeptBytes bounds the values of puts that are kept, while other nodes have objects of the job, for what would need them to be made again. Default 1 GiB.
+	// MaxKeptBytes bounds the values that nothing makes again and that are kept, while other nodes have objects of the job, for what was made of them. Default 1 GiB.
 	MaxKeptBytes int64
 
 	// LeaseIdle is how long a lease may idle before it is returned. Default 500 ms (Ray).

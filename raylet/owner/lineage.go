@@ -10,7 +10,7 @@ import (
 // keepLineage decides, when a task has ended, whether its spec is kept to make its results
 // again. Only what lies in the store can be lost: values inside messages are in the log.
 // The objects the spec uses are then kept by lineage only: their values may go, what makes
-// them may not. The values of puts, which nothing makes, stay where they may be needed (objects_kept.go).
+// them may not. The values that nothing makes, as puts, stay where they may be needed (objects_kept.go).
 func (ln *lineage) keepLineage(t *taskRec) {
 	if t.isCreation() && !t.actor.ended() {
 		return // it runs again when the actor restarts

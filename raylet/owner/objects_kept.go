@@ -7,46 +7,53 @@ import (
 	"mobula/raylet/owner/object"
 )
 
-// A put cannot be made again. What was made of it can, as long as the put's value is there: so while objects of the job are in the stores of several nodes, each of
-// which may die with what it has, the value of a put is kept that nobody refers to any more and lineage needs. One store keeps it, and spills it like any other.
-// Of all such values there are MaxKeptBytes at most: the oldest are freed for others. On a node that is alone none is kept.
+// A put cannot be made again, nor the result of an actor's call or of a task without retries. What was made of it can, as long as its value is there: so while objects of
+// the job are in the stores of several nodes, each of which may die with what it has, such a value is kept that nobody refers to any more and lineage needs. One store
+// keeps it, and spills it like any other. Of all such values there are MaxKeptBytes at most: the oldest are freed for others. On a node that is alone none is kept.
 
-// keptPuts is those puts.
-type keptPuts struct {
+// keptValues is those values.
+type keptValues struct {
 	size  map[ids.ObjectID]int64
 	order []ids.ObjectID // oldest first; those that are not in size any more are to be passed over
 	bytes int64
 }
 
-// keepPut keeps the value of an object that nothing but lineage needs, if it is to be kept.
-func (os *objects) keepPut(o *objRec) bool {
-	if o.rec != nil || o.lineage == 0 || os.copies.atHome() {
+// keep keeps the value of an object that nothing but lineage needs, if it is to be kept.
+func (os *objects) keep(o *objRec) bool {
+	if o.lineage == 0 || os.copies.atHome() || o.madeAgain() {
 		return false
 	}
-	if _, is := os.keptPuts.size[o.id]; is {
+	if _, is := os.keptValues.size[o.id]; is {
 		return true
 	}
 	if int64(o.res.Size) > os.cfg.MaxKeptBytes {
 		return false
 	}
-	os.keptPuts.add(o.id, int64(o.res.Size))
+	os.keptValues.add(o.id, int64(o.res.Size))
 	os.copies.keepOne(o)
-	for os.keptPuts.bytes > os.cfg.MaxKeptBytes {
-		if old := os.object(os.keptPuts.oldest()); old != nil && old.state == object.Stored && !old.held() {
-			os.freePut(old)
+	for os.keptValues.bytes > os.cfg.MaxKeptBytes {
+		if old := os.object(os.keptValues.oldest()); old != nil && old.state == object.Stored && !old.held() {
+			os.freeForLineage(old)
 		}
 	}
 	return true
 }
 
-// freePut frees the value of a put that only lineage needs.
-func (os *objects) freePut(o *objRec) {
-	os.copies.free(o)
-	os.dropValue(o)
-	os.journal.logFreed(o)
+// madeAgain tells whether a task may make the object again: one that runs, or that is kept for it.
+func (o *objRec) madeAgain() bool {
+	return o.rec != nil && (o.rec.flags&taskLineage != 0 || !o.rec.state.Terminal())
 }
 
-func (k *keptPuts) add(id ids.ObjectID, size int64) {
+// freeForLineage frees the value of an object that only lineage needs. That a put was freed nothing else tells.
+func (os *objects) freeForLineage(o *objRec) {
+	os.copies.free(o)
+	os.dropValue(o)
+	if o.rec == nil {
+		os.journal.logFreed(o)
+	}
+}
+
+func (k *keptValues) add(id ids.ObjectID, size int64) {
 	if k.size == nil {
 		k.size = make(map[ids.ObjectID]int64)
 	}
@@ -59,7 +66,7 @@ func (k *keptPuts) add(id ids.ObjectID, size int64) {
 }
 
 // remove takes an object out: it is used again, or its value is gone.
-func (k *keptPuts) remove(id ids.ObjectID) {
+func (k *keptValues) remove(id ids.ObjectID) {
 	if len(k.size) > 0 {
 		k.bytes -= k.size[id]
 		delete(k.size, id)
@@ -67,7 +74,7 @@ func (k *keptPuts) remove(id ids.ObjectID) {
 }
 
 // oldest takes the oldest out. There is one.
-func (k *keptPuts) oldest() ids.ObjectID {
+func (k *keptValues) oldest() ids.ObjectID {
 	for {
 		id := k.order[0]
 		k.order = k.order[1:]

@@ -71,6 +71,25 @@ func TestAPutThatLineageNeedsIsKept(t *testing.T) {
 	s.wantEmpty()
 }
 
+// So is the result of a task that may not run again.
+func TestAResultThatIsNotMadeAgainIsKeptForLineage(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	once := s.makeStored(&wire.TaskOptions{Func: "once", NumReturns: 1}).ID.Return(0)
+	many := s.makeStored(simple).ID.Return(0)
+	for id, kept := range map[ids.ObjectID]bool{once: true, many: false} {
+		spec := s.madeFrom(far, id)
+		if got := s.freedAt(id); slices.Contains(got, 0) == kept {
+			t.Errorf("object %v is freed on the nodes %v; it is to be kept: %v", id, got, kept)
+		}
+		s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+		if got := s.freedAt(id); slices.Contains(got, 0) != kept {
+			t.Errorf("object %v is freed on the nodes %v with what was made of it", id, got)
+		}
+	}
+	s.wantEmpty()
+}
+
 // So it is after a restart.
 func TestAPutThatLineageNeedsIsKeptOverARestart(t *testing.T) {
 	s := newScript(t, Config{})
@@ -114,7 +133,7 @@ func TestWhatIsKeptForLineageIsBounded(t *testing.T) {
 	if got := s.freedAt(first); !slices.Equal(got, []ids.Home{0}) {
 		t.Errorf("beyond the bound the first is freed on the nodes %v", got)
 	}
-	if n := s.c.keptPuts.bytes; n != 2<<18+1 {
+	if n := s.c.keptValues.bytes; n != 2<<18+1 {
 		t.Errorf("%d bytes are kept", n)
 	}
 }

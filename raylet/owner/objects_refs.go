@@ -186,12 +186,12 @@ func (os *objects) drop(o *objRec) {
 		if o.lineage > 0 && o.flags&objPacked != 0 {
 			return // it was small, and lies where small values go when there are many
 		}
-		switch {
-		case os.keepPut(o):
+		if os.keep(o) {
 			return
-		case o.rec == nil && o.lineage > 0:
-			os.freePut(o)
-		default:
+		}
+		if o.lineage > 0 {
+			os.freeForLineage(o)
+		} else {
 			os.copies.free(o)
 			os.dropValue(o)
 		}
@@ -233,7 +233,7 @@ func (o *objRec) bytesInLog() int64 {
 
 func (os *objects) dropValue(o *objRec) {
 	os.budget.drop(o)
-	os.keptPuts.remove(o.id)
+	os.keptValues.remove(o.id)
 	res := o.res
 	os.moveObject(o, object.Drop)
 	o.res = nil

@@ -199,7 +199,7 @@ type objects struct {
 	dropped      map[ids.ObjectID]*errs.Error // see poisoned
 	silent       map[ids.JobID]struct{}       // whose owners are to tell a rebuilt core what they have
 	recountQueue []*objRec                    // that lost a reference
-	keptPuts     keptPuts
+	keptValues   keptValues
 	waitsFree    []*waits
 }
 

@@ -265,8 +265,8 @@ func (os *objects) validateOne(v *recount, o *objRec) error {
 	if o.state != object.Pending && !packing && (o.waits != nil || o.flags&objGet != 0) {
 		return fmt.Errorf("object %v is %v and waited for", o.id, o.state)
 	}
-	size, kept := os.keptPuts.size[o.id]
-	if kept && (o.rec != nil || o.state == object.Stored && size != int64(o.res.Size)) {
+	size, kept := os.keptValues.size[o.id]
+	if kept && o.state == object.Stored && size != int64(o.res.Size) {
 		return fmt.Errorf("object %v is %v, and %d bytes of it are kept for lineage", o.id, o.state, size)
 	}
 	stays := o.flags&objBorrowed != 0 && os.borrowStays(o)
