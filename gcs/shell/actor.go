@@ -143,7 +143,7 @@ func (g *GCS) open(start actors.Start) (actors.Core[gcs.Event, gcs.Effect], []gc
 		_ = g.ref.Send(life, c) // fails only when nobody needs it any more
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, g.unled(err)
 	}
 	mu.Lock()
 	defer mu.Unlock()

@@ -155,3 +155,21 @@ func TestANodeUsesTheTablesOfItsCluster(t *testing.T) {
 		t.Errorf("%+v, %v", rows, err)
 	}
 }
+
+// A server without most of the others says how many are missing, and where they should be.
+func TestAServerWithoutMostOfTheOthers(t *testing.T) {
+	c := newCluster(t)
+	s := c.server(1, nil)
+	why := errors.New("no answer")
+	for _, x := range []struct {
+		others []string
+		want   string
+	}{
+		{nil, "no answer"}, {[]string{"10.0.0.2:7713", "10.0.0.3:7713"}, "of the cluster's 3 control-plane servers 1 are there, this one included, and it takes 2: start more of those at [10.0.0.2:7713 10.0.0.3:7713] (no answer)"},
+	} {
+		g := &GCS{cfg: Config{Listen: &ListenConfig{Others: x.others}}, srv: s.srv}
+		if err := g.unled(why); !errors.Is(err, why) || err.Error() != x.want {
+			t.Errorf("with %v: %v", x.others, err)
+		}
+	}
+}

@@ -63,7 +63,7 @@ func (g *GCS) connect() (err error) {
 		}
 	}
 	if err != nil {
-		return errs.New(errs.CodeComponentFailed, "control plane: %v", err)
+		return errs.New(errs.CodeComponentFailed, "control plane: %v", g.unled(err))
 	}
 	if g.service, err = g.serveQuestions(); err != nil {
 		return err
@@ -75,6 +75,19 @@ func (g *GCS) connect() (err error) {
 		return newDesk(g.tables, nil, g.accused).hear(g.service) // nodes reach the tables by themselves
 	}
 	return nil
+}
+
+// unled adds to the error of tables that do not answer how many of the set's servers this one has reached, if too few are there to elect a leader.
+func (g *GCS) unled(err error) error {
+	if g.cfg.Listen == nil || g.srv == nil {
+		return err
+	}
+	reached, all := 1+g.srv.ns.NumRemotes(), 1+len(g.cfg.Listen.Others)
+	if 2*reached > all {
+		return err
+	}
+	return fmt.Errorf("of the cluster's %d control-plane servers %d are there, this one included, and it takes %d: start more of those at %v (%w)",
+		all, reached, all/2+1, g.cfg.Listen.Others, err)
 }
 
 // openTrust opens the authority's table beside tables that other servers carry, on a node of a cluster.
@@ -140,7 +153,7 @@ func (g *GCS) openDesk(ctx context.Context) (err error) {
 	tables := g.tables.(*KV)
 	server := g.srv.ns.Name()
 	if g.feed, err = startFeed(ctx, g.nc, server, tables); err != nil {
-		return fmt.Errorf("control plane: %w", err)
+		return fmt.Errorf("control plane: %w", g.unled(err))
 	}
 	g.tables = &carried{tables, g.feed, &wrote{}}
 	g.desk = newDesk(tables, g.feed, g.accused)
@@ -181,7 +194,7 @@ func dialCluster(servers []string, live *credentials.Live, name string) (*nats.C
 	opts.ClosedCB = func(*nats.Conn) { w.end() }
 	nc, err := opts.Connect()
 	if err != nil {
-		return nil, errs.New(errs.CodeComponentFailed, "no server of the cluster answers at %v: %v", servers, err)
+		return nil, errs.New(errs.CodeNoNode, "no control-plane server of the cluster answers at %v: %v", servers, err)
 	}
 	return nc, nil
 }

@@ -200,7 +200,7 @@ func TestWhoIsLetIn(t *testing.T) {
 
 	s.live.Revoke(trust.NewRevocations([]trust.Revocation{{Home: 2, Epoch: 1, At: trusttest.Began}}))
 	testkit.Eventually(t, "the connection is cut", func() bool { return !n.nc.IsConnected() })
-	if _, err := dialCluster([]string{s.clients}, n.live, "again"); !errors.Is(err, errs.ErrComponentFailed) {
+	if _, err := dialCluster([]string{s.clients}, n.live, "again"); !errors.Is(err, errs.ErrNoNode) {
 		t.Errorf("a node that was revoked connects: %v", err)
 	}
 }
