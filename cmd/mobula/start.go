@@ -141,7 +141,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 	defer func() { err = errors.Join(err, closeLog()) }()
 	ncfg := node.ConfigFrom(cfg, log)
 	if ncfg.Wires == nil && node.IsOfCluster(cfg.Dir) {
-		ncfg.Wires = new(node.Wires)
+		ncfg.Wires = node.WiresFrom(cfg)
 	}
 	if ncfg.Wires != nil {
 		ncfg.Wires.Token = f.token

@@ -49,16 +49,32 @@ func TestAClusterFromNothing(t *testing.T) {
 	}
 }
 
-// A node that has joined comes back to its cluster by what its directory has, without a token, and gets work again.
+// A node that has joined comes back to its cluster by what its directory has, without a token, and gets work again. So does the one that founded the cluster. Each
+// listens where it has listened before, and nowhere else.
 func TestANodeComesBackToItsCluster(t *testing.T) {
-	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	founder := harness.WiredConfig(t, "n1")
+	first := harness.StartWired(t, founder)
 	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
 	second := harness.StartWired(t, cfg)
 	ctx, _ := harness.ConnectTo(t, first)
 	harness.RanOn(ctx, t, []*node.Node{first, second})
 	harness.StopNode(t, second)
-	cfg.Wires.Join, cfg.Wires.Token, cfg.Wires.Role = nil, "", ""
-	harness.RanOn(ctx, t, []*node.Node{first, harness.StartWired(t, cfg)})
+	at := second.ClusterAddress()
+	cfg.Wires = &node.Wires{}
+	second = harness.StartWired(t, cfg)
+	harness.RanOn(ctx, t, []*node.Node{first, second})
+	if second.ClusterAddress() != at {
+		t.Errorf("it was at %s, and is at %s", at, second.ClusterAddress())
+	}
+	at = first.ClusterAddress()
+	harness.StopNode(t, first)
+	founder.Wires = &node.Wires{}
+	first = harness.StartWired(t, founder)
+	if first.ClusterAddress() != at {
+		t.Errorf("the founder was at %s, and is at %s", at, first.ClusterAddress())
+	}
+	there, _ := harness.ConnectTo(t, first)
+	harness.RanOn(there, t, []*node.Node{first, second})
 }
 
 // A program elsewhere joins with a node of its own, which runs no work: its tasks run on the cluster's nodes.

@@ -27,13 +27,7 @@ func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 		TraceRatio: c.Trace.Ratio, Logger: log,
 	}
 	if c.Listen != "" || len(c.Join) > 0 {
-		out.Wires = &Wires{
-			Listen: c.Listen, Advertise: c.Advertise, GossipPort: c.GossipPort, GCSPort: c.GCSPort, RoutesPort: c.RoutesPort,
-			Join: c.Join, Role: trust.Role(c.Role),
-		}
-		if c.Source("cluster") != "default" {
-			out.Wires.Cluster = c.Cluster
-		}
+		out.Wires = WiresFrom(c)
 	}
 	if out.TraceRatio == 0 {
 		out.TraceRatio = -1
@@ -49,6 +43,18 @@ func ConfigFrom(c *config.Config, log *slog.Logger) Config {
 		default:
 			out.Resources[name] = int64(math.Round(amount * 1000))
 		}
+	}
+	return out
+}
+
+// WiresFrom is how a node gets into its cluster by a configuration, which may leave all to the node's directory.
+func WiresFrom(c *config.Config) *Wires {
+	out := &Wires{
+		Listen: c.Listen, Advertise: c.Advertise, GossipPort: c.GossipPort, GCSPort: c.GCSPort, RoutesPort: c.RoutesPort,
+		Join: c.Join, Role: trust.Role(c.Role),
+	}
+	if c.Source("cluster") != "default" {
+		out.Cluster = c.Cluster
 	}
 	return out
 }

@@ -28,7 +28,10 @@ func (w *wired) open() (err error) {
 	if !w.on() {
 		return nil
 	}
-	c := w.cfg.Wires
+	c, err := w.cfg.Wires.kept(w.dir)
+	if err != nil {
+		return err
+	}
 	if w.at, err = c.addresses(); err != nil {
 		return err
 	}
@@ -49,7 +52,10 @@ func (w *wired) open() (err error) {
 	if err != nil {
 		return err
 	}
-	return w.at.free(w.member.Role())
+	if err := w.at.free(w.member.Role()); err != nil {
+		return err
+	}
+	return c.keep(w.dir)
 }
 
 // IsOfCluster tells whether a node's directory is of a cluster: a start without further words brings the node back into it.

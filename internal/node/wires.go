@@ -21,7 +21,7 @@ const defaultCluster = "mobula"
 type Wires struct {
 	Cluster string // name of the cluster: which the node founds, or is to join; empty: "mobula", or any
 
-	Listen    string // HOST or HOST:PORT for messages, objects and joins; empty: as the first address of Join sees this machine
+	Listen    string // HOST or HOST:PORT for messages, objects and joins; empty: as the node was told before, or else as the first address of Join sees this machine
 	Advertise string // host by which others reach the node; default that of Listen
 	// Ports of the gossip (TCP and UDP), of the control plane's clients and of its servers among themselves. 0: Listen's plus 1, 2 and 3.
 	GossipPort, GCSPort, RoutesPort int
@@ -31,6 +31,8 @@ type Wires struct {
 	Role  trust.Role // wished; empty: as before, else Data for a node that joins, and ControlPlane for one that founds
 
 	Wall func() time.Time // the machine's wall clock, for a test in which it is set; nil: time.Now
+
+	towards string // the first address of Join at an earlier start
 }
 
 // addresses are where a node is, for itself and for others.
@@ -68,8 +70,8 @@ func (w *Wires) addresses() (a addresses, err error) {
 	if err != nil {
 		return a, err
 	}
-	if host == "" && w.Listen == "" && len(w.Join) > 0 {
-		if host, err = hereFor(w.Join[0]); err != nil {
+	if to := w.reaches(); host == "" && w.Listen == "" && to != "" {
+		if host, err = hereFor(to); err != nil {
 			return a, err
 		}
 	}
@@ -112,8 +114,8 @@ func (w *Wires) host(bound string) (string, error) {
 	if ip := net.ParseIP(bound); bound != "" && (ip == nil || !ip.IsUnspecified()) {
 		return bound, nil
 	}
-	if len(w.Join) > 0 {
-		return hereFor(w.Join[0])
+	if to := w.reaches(); to != "" {
+		return hereFor(to)
 	}
 	all, err := net.InterfaceAddrs()
 	if err != nil {
