@@ -44,7 +44,7 @@ func TestNodesThatAreNotThereAreNamed(t *testing.T) {
 		"its workers":       func() error { _, err := on.ListWorkers(ctx, mobula.Query{Node: "node2"}); return err },
 		"a log of a worker": func() error { _, err := on.Logs(ctx, c.ID(2)+"-1", 0); return err },
 		"a task of its jobs": func() error {
-			_, err := on.Explain(ctx, fmt.Sprintf("%016x", uint64(ids.Home(2).ID(1)))+strings.Repeat("0", 24))
+			_, err := on.Explain(ctx, fmt.Sprintf("%016x", ids.Home(2).ID(1))+strings.Repeat("0", 24))
 			return err
 		},
 	} {

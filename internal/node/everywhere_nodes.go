@@ -29,10 +29,14 @@ func (r *requests) nodes(ctx context.Context, q state.Query) (page state.Page[st
 			return page, err
 		}
 		row[home] = &page.Rows[i]
-		if home == r.numbers.Row().Home {
+		switch {
+		case home == r.numbers.Row().Home:
 			to.here = true
-		} else if !r.links.alone() && slices.Contains(r.cfg.Cluster.Others(), home) {
+		case r.links.alone() || page.Rows[i].State == state.NodeDead:
+		case slices.Contains(r.cfg.Cluster.Others(), home):
 			to.nodes = append(to.nodes, home)
+		default:
+			page.Unreachable = append(page.Unreachable, state.Unreachable{Node: page.Rows[i].Name, Why: "this node does not know yet where it is"})
 		}
 	}
 	parts, missing, err := everywhere(ctx, r, to, loadWithin, methodLoad, func(ids.Home) (empty, error) { return empty{}, nil }, r.inspect.Load)
