@@ -145,13 +145,13 @@ func (a *app) actorTable(w io.Writer, as []state.Actor) {
 	var nodes []string
 	for _, x := range as {
 		nodes = append(nodes, x.Node)
-		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, dash(x.PID), x.Reason})
+		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, x.Worker, dash(x.PID), x.Reason})
 	}
 	rows(w, columns{
 		nodes: nodes,
-		head:  []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID", "REASON"},
+		head:  []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "WORKER", "PID", "REASON"},
 		right: []string{"AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID"},
-		less:  []string{"PID", "RESETS", "JOB", "NAMESPACE", "WAITING", "RUNNING", "AGE", "RESTARTS", "REASON", "NAME", "TYPE"},
+		less:  []string{"PID", "RESETS", "JOB", "NAMESPACE", "WORKER", "WAITING", "RUNNING", "AGE", "RESTARTS", "REASON", "NAME", "TYPE"},
 	}, data)
 }
 
