@@ -114,7 +114,8 @@ func (a *app) runLocal(l localCluster) (err error) {
 	var began []string
 	defer func() {
 		if err != nil || !l.detach {
-			err = errors.Join(err, a.stopNodes(l.dir, began))
+			_, failed := a.stopNodes(l.dir, began)
+			err = errors.Join(err, failed)
 		}
 	}()
 	var join, token string
@@ -214,11 +215,26 @@ func (a *app) stopLocal(dir string) error {
 	if err != nil {
 		return err
 	}
-	return a.stopNodes(dir, names)
+	stopped, err := a.stopNodes(dir, names)
+	return errors.Join(a.print(stopped, stopped.text), err)
 }
 
-// stopNodes stops nodes of a directory, the last one first.
-func (a *app) stopNodes(dir string, names []string) error {
+// stoppedNodes is the output of cluster stop.
+type stoppedNodes struct {
+	Stopped []state.Stopping `json:"stopped"`
+}
+
+func (s stoppedNodes) text(w io.Writer) {
+	for _, n := range s.Stopped {
+		fmt.Fprintf(w, "node %s, process %d, has stopped\n", n.Node, n.PID)
+	}
+	if len(s.Stopped) == 0 {
+		fmt.Fprintln(w, "no node of it was running")
+	}
+}
+
+// stopNodes stops nodes of a directory, the last one first, and gives those that have stopped.
+func (a *app) stopNodes(dir string, names []string) (out stoppedNodes, err error) {
 	b := *a
 	b.ctx = context.WithoutCancel(a.ctx) // an interrupt is what stops the nodes
 	var all []error
@@ -234,7 +250,9 @@ func (a *app) stopNodes(dir string, names []string) error {
 		}
 		if err != nil {
 			all = append(all, fmt.Errorf("node %s: %w", name, err))
+			continue
 		}
+		out.Stopped = append(out.Stopped, s)
 	}
-	return errors.Join(all...)
+	return out, errors.Join(all...)
 }

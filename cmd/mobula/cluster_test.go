@@ -60,8 +60,13 @@ func TestAClusterThatRunsIsLeftAlone(t *testing.T) {
 		t.Fatalf("exit %d, %v, %s%s", code, err, out, errOut)
 	}
 	defer func() {
-		if code, out, errOut := process(t, "cluster", "stop", "--dir", dir); code != exitDone {
-			t.Errorf("stop: exit %d, %s%s", code, out, errOut)
+		for _, want := range []string{"node n1, process %d, has stopped", "no node of it was running"} {
+			if strings.Contains(want, "%d") {
+				want = fmt.Sprintf(want, up.Nodes[0].PID)
+			}
+			if code, out, errOut := process(t, "cluster", "stop", "--dir", dir); code != exitDone || !strings.Contains(out, want) {
+				t.Errorf("stop: exit %d, %s%s; want %q", code, out, errOut, want)
+			}
 		}
 		if code, _, _ := process(t, "status", "--address", up.Nodes[0].Address); code != exitNoNode {
 			t.Errorf("status of a cluster that was stopped: exit %d", code)
