@@ -191,8 +191,8 @@ type ArgsWait struct {
 	Ask     uint64
 }
 
-// CreateWaits says that a create of a running task waits, as the spill directories are full: others are to run in its place, since they may
-// let go of objects.
+// CreateWaits says that a create waits, as the spill directories are full: of a running task, in whose place others are to run, since they may let go of objects.
+// Without a task it tells an owner that has objects here to let go of what it keeps for nobody.
 type CreateWaits struct {
 	Task   ids.TaskID
 	Client ids.ClientID

@@ -71,8 +71,25 @@ func (rm *placing) keepsWaiting(d *demand) bool {
 	if err := rm.progress.fullError(); err != nil {
 		rm.log("creates wait until others let go of objects: every spill directory is full", err)
 	}
+	rm.objects.askOwners()
 	rm.yieldCPU()
 	return true
+}
+
+// askOwners has the owners of what lies here let go of what they keep for nobody.
+func (os *objects) askOwners() {
+	f := &os.progress.fullDisk
+	if f.asked != 0 && os.now < f.asked+int64(os.cfg.Stall) {
+		return
+	}
+	f.asked = os.now
+	jobs := make(map[ids.JobID]struct{})
+	for id := range os.objs {
+		jobs[id.Job()] = struct{}{}
+	}
+	for _, job := range sortedKeys(jobs) {
+		os.emit(ToOwner{job, CreateWaits{}})
+	}
 }
 
 // tasksGoOn tells whether a task that does not wait itself holds arguments.

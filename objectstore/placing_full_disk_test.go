@@ -33,6 +33,9 @@ func TestACreateOnAFullDiskWaitsForTasksThatRun(t *testing.T) {
 	if len(w.yields) != 1 || w.yields[0] != task(7) {
 		t.Errorf("CPUs were asked of %v", w.yields)
 	}
+	if len(w.asked) == 0 || w.asked[0] != put(1).Job() {
+		t.Errorf("the owners %v were asked to let go", w.asked)
+	}
 	w.step(UnpinArgs{Task: task(5)})
 	w.relist(int64(time.Second))
 	w.step(Free{[]ids.ObjectID{put(1)}})

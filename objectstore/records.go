@@ -293,6 +293,7 @@ type packing struct {
 type fullDiskState struct {
 	from    int64 // since when there was no room and nothing was let go; 0: not so
 	yielded int64 // when a task was last asked for its CPU
+	asked   int64 // when owners were last asked to let go
 	fileAt  int64 // no file outside the segment is tried before: one could not be made
 	fileErr error // why; nil: the last one was made
 }

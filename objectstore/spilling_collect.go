@@ -25,6 +25,7 @@ func (sl *spilling) collectAndWait(d *demand, err *errs.Error) bool {
 	sl.progress.lastCollect.ticket = d.ticket
 	sl.progress.lastCollect.at = sl.now
 	sl.collect()
+	sl.objects.askOwners()
 	sl.wakeAt(sl.now + int64(sl.cfg.Stall))
 	return true
 }

@@ -66,6 +66,7 @@ type world struct {
 	invent   []Inventory
 	collects int
 	yields   []ids.TaskID
+	asked    []ids.JobID // owners that are to let go
 	ready    []CreateReady // said by the store
 	busyCPUs bool          // no task gets a CPU again
 	resyncs  []ids.ClientID
@@ -471,7 +472,11 @@ func (w *world) toOwner(e ToOwner) {
 		}
 	case ArgsWait:
 	case CreateWaits:
-		w.yields = append(w.yields, m.Task)
+		if m.Task.IsZero() {
+			w.asked = append(w.asked, e.Job)
+		} else {
+			w.yields = append(w.yields, m.Task)
+		}
 	case CreateReady:
 		w.ready = append(w.ready, m)
 		if !w.busyCPUs {

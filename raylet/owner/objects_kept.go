@@ -9,7 +9,8 @@ import (
 
 // A put cannot be made again, nor the result of an actor's call or of a task without retries. What was made of it can, as long as its value is there: so while objects of
 // the job are in the stores of several nodes, each of which may die with what it has, such a value is kept that nobody refers to any more and lineage needs. One store
-// keeps it, and spills it like any other. Of all such values there are MaxKeptBytes at most: the oldest are freed for others. On a node that is alone none is kept.
+// keeps it, and spills it like any other. Of all such values there are MaxKeptBytes at most: the oldest are freed for others, and all of them when a store has no room
+// left on disk either. On a node that is alone none is kept.
 
 // keptValues is those values.
 type keptValues struct {
@@ -32,11 +33,22 @@ func (os *objects) keep(o *objRec) bool {
 	os.keptValues.add(o.id, int64(o.res.Size))
 	os.copies.keepOne(o)
 	for os.keptValues.bytes > os.cfg.MaxKeptBytes {
-		if old := os.object(os.keptValues.oldest()); old != nil && old.state == object.Stored && !old.held() {
-			os.freeForLineage(old)
-		}
+		os.freeOldest()
 	}
 	return true
+}
+
+// letGo frees all of it.
+func (os *objects) letGo() {
+	for len(os.keptValues.size) > 0 {
+		os.freeOldest()
+	}
+}
+
+func (os *objects) freeOldest() {
+	if old := os.object(os.keptValues.oldest()); old != nil && old.state == object.Stored && !old.held() {
+		os.freeForLineage(old)
+	}
 }
 
 // madeAgain tells whether a task may make the object again: one that runs, or that is kept for it.

@@ -112,6 +112,21 @@ func TestAPutThatLineageNeedsIsKeptOverARestart(t *testing.T) {
 	}
 }
 
+// When a store has no room on disk either, all of it is freed.
+func TestAFullDiskHasWhatIsKeptForLineageFreed(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	first, second := s.put(1, 1<<18), s.put(2, 1<<18)
+	s.madeFrom(far, first)
+	s.madeFrom(far, second)
+	s.step(FromStore{Node: farNode, Msg: objectstore.CreateWaits{}})
+	for _, put := range []ids.ObjectID{first, second} {
+		if got := s.freedAt(put); !slices.Contains(got, 0) {
+			t.Errorf("object %v is freed on the nodes %v", put, got)
+		}
+	}
+}
+
 // There is a bound for what is kept so: the oldest is freed for others. What is larger than that is not kept.
 func TestWhatIsKeptForLineageIsBounded(t *testing.T) {
 	s := newScript(t, Config{MaxKeptBytes: 3 << 18})

@@ -125,6 +125,7 @@ func (c *Core) fromStore(node ids.Home, m objectstore.OwnerMsg) {
 	case objectstore.ArgsRefused:
 		c.argsRefused(m)
 	case objectstore.CreateWaits:
+		c.objects.letGo()
 		c.createWaits(m)
 	case objectstore.CreateReady:
 		c.createReady(node, m)
