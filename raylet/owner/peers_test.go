@@ -27,7 +27,7 @@ func (s *script) said() (out []string) {
 		if e.Job != far {
 			s.t.Errorf("job %v is told %+v", e.Job, e.msg)
 		}
-		var m any = e.msg
+		m := e.msg
 		if w, ok := m.(Words); ok {
 			m = w.Msg
 		}
