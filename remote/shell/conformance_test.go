@@ -183,7 +183,7 @@ func testBackPressure(t *testing.T, nw network) {
 // While its handler blocks a node says that it lives, and neither gives the other up.
 func testBusy(t *testing.T, nw network) {
 	var f faults
-	fast := func(c *Config) { c.Core.Silence = 200 * time.Millisecond }
+	fast := func(c *Config) { c.Core.Silence = 600 * time.Millisecond } // a busy machine is not silent for so long
 	a, b := start(t, nw, 1, 1, fast), start(t, nw, 2, 1, fast, withFaults(&f))
 	b.block()
 	a.sendAll(2, 0, 1)
