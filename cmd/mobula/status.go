@@ -103,7 +103,11 @@ func statusText(w io.Writer, s *nodeStatus) {
 	}
 	line("node", "%s, %s, process %d, up %s", s.Node, s.Version, s.PID, span(time.Duration(s.Now-s.Started)))
 	line("address", "%s", s.Address)
-	line("control", "%s", s.Control)
+	control := s.Control
+	if s.Copies > 0 {
+		control += fmt.Sprintf("; copies of each table: %d", s.Copies)
+	}
+	line("control", "%s", control)
 	if s.Cluster != "" {
 		line("cluster", "%s; role %s; other nodes reach it at %s", s.Cluster, s.Role, s.Reached)
 	}

@@ -118,7 +118,13 @@ func start(t *testing.T, hosts []*netns.Host, args ...string) *nodes.Cluster {
 // connect makes this process a driver beside the first node, which gives work to all others from the start. The context is the driver's.
 func connect(t *testing.T, ctx context.Context, all *nodes.Cluster) (context.Context, *mobula.Cluster) { //nolint:revive // t comes first
 	t.Helper()
-	c, err := mobula.Connect(ctx, all.Nodes()[0].Address)
+	return connectAt(t, ctx, all.Nodes()[0], all)
+}
+
+// connectAt makes this process a driver beside a node, likewise.
+func connectAt(t *testing.T, ctx context.Context, at *nodes.Node, all *nodes.Cluster) (context.Context, *mobula.Cluster) { //nolint:revive // t comes first
+	t.Helper()
+	c, err := mobula.Connect(ctx, at.Address)
 	must(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(context.WithoutCancel(ctx)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -68,6 +69,8 @@ type GCS struct {
 	gathering *gathering         // of a server of a cluster
 	unwatch   context.CancelFunc // ends the watches that feed the present core
 	notAfter  func()             // ends the present core's timer
+
+	inStep atomic.Int32 // copies of each table, as counted last
 
 	mu      sync.Mutex
 	nextID  uint64             // guarded by mu

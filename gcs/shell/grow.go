@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Times of the care for a set of servers: how often its leader looks, and how long a server may be away before another one takes its place.
+// Times of the care for a set of servers: how often its leader looks, after how many looks the copies are counted, once there are some, and how long a server
+// may be away before another one takes its place.
 const (
 	growEvery   = time.Second
+	countEvery  = 5
 	forgetAfter = 10 * time.Minute
 )
 
@@ -30,8 +33,11 @@ func (g *GCS) grow() {
 		return // it was made from the same connection before
 	}
 	copies, since := 0, make(map[string]time.Time) // copies that each table has, 0: not known; since when each server that is away is
-	for ; g.ctx.Err() == nil; sleep(g.ctx, growEvery) {
+	for round := 0; g.ctx.Err() == nil; sleep(g.ctx, growEvery) {
 		set := g.srv.set()
+		if round++; round%countEvery == 1 || int(g.inStep.Load()) < replicas(set.current) {
+			g.inStep.Store(int32(g.count(js)))
+		}
 		want := 1
 		if len(set.away) == 0 {
 			want = replicas(set.current)
@@ -83,21 +89,54 @@ func (s *Server) set() (set servers) {
 	return set
 }
 
+// tableStreams are the streams of all tables of a cluster.
+func tableStreams() []string {
+	out := []string{"KV_" + trustBucket}
+	for _, b := range shared {
+		out = append(out, stream(b))
+	}
+	return out
+}
+
+// count gives how many copies each table has at least that have all that the others have; 0: not known.
+func (g *GCS) count(js jetstream.JetStream) int {
+	ctx, cancel := context.WithTimeout(g.ctx, opTimeout)
+	defer cancel()
+	least := 0
+	for _, name := range tableStreams() {
+		s, err := js.Stream(ctx, name)
+		if err != nil {
+			return 0
+		}
+		copies := 1
+		if of := s.CachedInfo().Cluster; of != nil {
+			for _, r := range of.Replicas {
+				if r.Current && !r.Offline {
+					copies++
+				}
+			}
+		}
+		if least == 0 || copies < least {
+			least = copies
+		}
+	}
+	return least
+}
+
+// Copies gives how many copies each table has at least that are in step, on a server of a cluster; 0: not known, or it is none.
+func (g *GCS) Copies() int { return int(g.inStep.Load()) }
+
 // spread has each table keep that many copies, or more if it does already, and gives how many each has at least.
 func (g *GCS) spread(js jetstream.JetStream, copies int) (have int, err error) {
 	ctx, cancel := context.WithTimeout(g.ctx, opTimeout)
 	defer cancel()
-	names := []string{trustBucket}
-	for _, b := range shared {
-		names = append(names, name(b))
-	}
 	var failed []error
-	for _, n := range names {
-		s, err := js.Stream(ctx, "KV_"+n)
+	for _, name := range tableStreams() {
+		s, err := js.Stream(ctx, name)
 		if err == nil {
 			has := s.CachedInfo().Config.Replicas
 			if has < copies {
-				_, err = js.UpdateKeyValue(ctx, bucket(n, copies, markerTTL))
+				_, err = js.UpdateKeyValue(ctx, bucket(strings.TrimPrefix(name, "KV_"), copies, markerTTL))
 				has = copies
 			}
 			if have == 0 || has < have {

@@ -222,6 +222,18 @@ func (c *control) away() bool {
 	}
 }
 
+// copies is how many copies of each table are in step, on a control-plane server that is up.
+func (c *control) copies() int {
+	select {
+	case <-c.ready:
+		if c.err == nil && c.g != nil {
+			return c.g.Copies()
+		}
+	default:
+	}
+	return 0
+}
+
 // named gives what the control plane has under an actor's name.
 func (c *control) named(ctx context.Context, r state.ActorRequest) (rec gcs.ActorRecord, err error) {
 	if r.Namespace == "" {

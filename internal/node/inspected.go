@@ -36,6 +36,7 @@ func (v inspected) Outline(out *metrics.Snapshot) {
 	s.Labels = n.cfg.labels(n.numbers.Row().Home)
 	if n.wired.on() && n.wired.member.In() {
 		s.Cluster, s.Role, s.Reached = n.wired.member.Live().Name().Cluster, n.Role(), n.ClusterAddress()
+		s.Copies = n.control.copies()
 	}
 	s.Graphs, s.Lost = n.graphs.running(), n.files.Lost()
 	n.obs.Outline(out)

@@ -58,15 +58,25 @@ func Start(ctx context.Context, set Settings, hosts ...*netns.Host) (_ *Cluster,
 
 // Join starts one more node, with further arguments.
 func (c *Cluster) Join(ctx context.Context, h *netns.Host, args ...string) (*Node, error) {
-	token, err := c.Token(ctx, "data")
+	return c.JoinAs(ctx, h, "data", args...)
+}
+
+// JoinAs starts one more node in a role, likewise.
+func (c *Cluster) JoinAs(ctx context.Context, h *netns.Host, role string, args ...string) (*Node, error) {
+	token, err := c.Token(ctx, role)
 	if err != nil {
 		return nil, err
 	}
-	return c.join(ctx, h, token, args...)
+	return c.join(ctx, h, token, append([]string{"--role", role}, args...)...)
 }
 
 func (c *Cluster) join(ctx context.Context, h *netns.Host, token string, args ...string) (*Node, error) {
-	return c.begin(ctx, h, []string{"MOBULA_TOKEN=" + token}, append([]string{"--join", c.first}, args...)...)
+	return c.JoinAt(ctx, h, token, c.first, args...)
+}
+
+// JoinAt starts one more node, which joins with a token at addresses.
+func (c *Cluster) JoinAt(ctx context.Context, h *netns.Host, token, at string, args ...string) (*Node, error) {
+	return c.begin(ctx, h, []string{"MOBULA_TOKEN=" + token}, append([]string{"--join", at}, args...)...)
 }
 
 // begin starts a node, with more in its environment, and counts it among the cluster's.
