@@ -148,7 +148,7 @@ var graph = state.Graph{
 
 var replies = map[string]any{
 	state.MethodStatus: state.Status{
-		Node: "n1", Address: "/run/n1.sock", PID: 42, Version: "v1.2.3", Started: at, Now: at + 3_725e9, Control: "up", Cluster: "abc", Role: "data", Reached: "10.0.0.1:7710", Metrics: "http://127.0.0.1:9464/metrics",
+		Node: "n1", Address: "/run/n1.sock", PID: 42, Version: "v1.2.3", Started: at, Now: at + 3_725e9, Control: "up", Cluster: "abc", Role: "control-plane", Copies: 3, Reached: "10.0.0.1:7710", Metrics: "http://127.0.0.1:9464/metrics",
 		Resources: map[string]state.Resource{"CPU": {Total: 4, Free: 1.5}, "memory": {Total: 8 << 30, Free: 4 << 30}, "tpu": {Total: 2, Free: 2}},
 		Labels:    map[string]string{"mobula.io/node-id": "0", "zone": "a"},
 		Leases:    3, Workers: 2, Clients: 5, Tasks: map[string]int{"RUNNING": 3, "FINISHED": 100, "FAILED": 0}, Actors: map[string]int{"ALIVE": 1},

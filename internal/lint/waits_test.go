@@ -32,7 +32,6 @@ var timed = map[string]string{
 	"e2e/cluster.TestTheProbesHearWhatIsSaid":                   "how long a stranger listens",
 	"e2e/cluster.reach":                                         "how long a stranger listens for what nobody must say",
 	"e2e/cluster.realTables":                                    "how long it measures",
-	"e2e/faults.TestAServerOfJoinsThatIsNone":                   "how long a node tries",
 	"e2e/faults.TestClocksThatAreApart":                         "a deadline of a task",
 	"telemetry/otlp.TestWhatASlowCollectorDoesNotTakeIsCounted": "a collector that takes nothing: an end uses its time up",
 }
