@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"mobula/internal/errs"
 	"mobula/internal/state"
 	"mobula/internal/trust"
 )
@@ -32,6 +33,9 @@ func (a *app) tokenCreate() *cobra.Command {
 		Use: "create", Short: "Make a token, and print how to join with it", Args: cobra.NoArgs,
 		Example: "  mobula token create\n  mobula token create --role driver --lifetime 1h --note laptops\n  mobula token create --json | jq -r .token",
 		RunE: func(*cobra.Command, []string) error {
+			if in.Lifetime <= 0 { // 0 would be a day for the node
+				return errs.New(errs.CodeInvalid, "--lifetime %v: want more than 0", in.Lifetime)
+			}
 			made, err := request[state.MadeToken](a, state.MethodTokenMake, in)
 			if err != nil {
 				return err

@@ -31,3 +31,11 @@ func TestATokenSaysHowToJoinWithIt(t *testing.T) {
 		}
 	}
 }
+
+func TestATokenLivesForSomeTime(t *testing.T) {
+	for _, lifetime := range []string{"0", "-5s"} {
+		if code, out, errOut := command(t, nil, "token", "create", "--lifetime="+lifetime); code != exitUsage || out != "" || !strings.Contains(errOut, "--lifetime") {
+			t.Errorf("%s: exit %d, %s%s", lifetime, code, out, errOut)
+		}
+	}
+}
