@@ -116,6 +116,7 @@ func everywhere[In, Out any](
 	}
 	a := r.questions.put(method, within, bodies)
 	defer a.end()
+	var own []part[Out]
 	if to.here {
 		x, err := in(r.numbers.Row().Home)
 		if err != nil {
@@ -124,7 +125,7 @@ func everywhere[In, Out any](
 		out, err := here(ctx, x)
 		switch {
 		case err == nil:
-			parts = append(parts, part[Out]{node: r.numbers.Row().Home, name: r.cfg.Name, out: out})
+			own = append(own, part[Out]{node: r.numbers.Row().Home, name: r.cfg.Name, out: out})
 		case len(to.nodes) == 0 || !errors.Is(err, errs.ErrNotFound):
 			return nil, nil, err
 		}
@@ -138,6 +139,9 @@ func everywhere[In, Out any](
 		lacks[m.Node] = m.Err
 	}
 	for _, x := range done.Answers {
+		if len(own) > 0 && own[0].node < x.Node {
+			parts, own = append(parts, own...), nil
+		}
 		p := part[Out]{node: x.Node, name: r.links.nameOf(x.Node), ahead: r.links.ahead(x.Node)}
 		if lacks[x.Node] = x.Err; x.Err == nil {
 			if err := cbor.Unmarshal(x.Body, &p.out); err != nil {
@@ -156,14 +160,15 @@ func everywhere[In, Out any](
 		}
 		missing = append(missing, state.Unreachable{Node: r.links.nameOf(node), Why: cmp.Or(why.Msg, why.Error())})
 	}
-	slices.SortFunc(parts, func(a, b part[Out]) int { return cmp.Compare(a.node, b.node) })
 	slices.SortFunc(missing, func(a, b state.Unreachable) int { return cmp.Compare(a.Node, b.Node) })
-	return parts, missing, nil
+	return append(parts, own...), missing, nil
 }
 
-// aside awaits the end of a question. Meanwhile another request may run: those of all nodes could wait for one another.
+// aside awaits the end of a question, with the answers in the order of homes. Meanwhile another request may run: those of all nodes could wait for one another.
 func (r *requests) aside(ctx context.Context, a *asking) (gather.Done, error) {
 	<-r.running
 	defer func() { r.running <- struct{}{} }()
-	return a.await(ctx)
+	done, err := a.await(ctx)
+	slices.SortFunc(done.Answers, func(a, b gather.Answer) int { return cmp.Compare(a.Node, b.Node) })
+	return done, err
 }
