@@ -100,7 +100,8 @@ type part[T any] struct {
 }
 
 // everywhere has a request answered by each node that it is about: here by this one, and by the others as a question of which in makes the body. Who says
-// nothing for that long is missing, which is an error where it was named. Who knows nothing of it has no part, and has answered. The parts are in the order of homes.
+// nothing for that long is missing, which is an error where it was named. Who knows nothing of it has no part, and has answered. This node's part is the
+// first, and the others follow in the order of homes.
 func everywhere[In, Out any](
 	ctx context.Context, r *requests, to scope, within time.Duration, method string, in func(ids.Home) (In, error), here func(context.Context, In) (Out, error),
 ) (parts []part[Out], missing []state.Unreachable, err error) {
@@ -116,7 +117,6 @@ func everywhere[In, Out any](
 	}
 	a := r.questions.put(method, within, bodies)
 	defer a.end()
-	var own []part[Out]
 	if to.here {
 		x, err := in(r.numbers.Row().Home)
 		if err != nil {
@@ -125,7 +125,7 @@ func everywhere[In, Out any](
 		out, err := here(ctx, x)
 		switch {
 		case err == nil:
-			own = append(own, part[Out]{node: r.numbers.Row().Home, name: r.cfg.Name, out: out})
+			parts = append(parts, part[Out]{node: r.numbers.Row().Home, name: r.cfg.Name, out: out})
 		case len(to.nodes) == 0 || !errors.Is(err, errs.ErrNotFound):
 			return nil, nil, err
 		}
@@ -139,9 +139,6 @@ func everywhere[In, Out any](
 		lacks[m.Node] = m.Err
 	}
 	for _, x := range done.Answers {
-		if len(own) > 0 && own[0].node < x.Node {
-			parts, own = append(parts, own...), nil
-		}
 		p := part[Out]{node: x.Node, name: r.links.nameOf(x.Node), ahead: r.links.ahead(x.Node)}
 		if lacks[x.Node] = x.Err; x.Err == nil {
 			if err := cbor.Unmarshal(x.Body, &p.out); err != nil {
@@ -161,14 +158,12 @@ func everywhere[In, Out any](
 		missing = append(missing, state.Unreachable{Node: r.links.nameOf(node), Why: cmp.Or(why.Msg, why.Error())})
 	}
 	slices.SortFunc(missing, func(a, b state.Unreachable) int { return cmp.Compare(a.Node, b.Node) })
-	return append(parts, own...), missing, nil
+	return parts, missing, nil
 }
 
-// aside awaits the end of a question, with the answers in the order of homes. Meanwhile another request may run: those of all nodes could wait for one another.
+// aside awaits the end of a question. Meanwhile another request may run: those of all nodes could wait for one another.
 func (r *requests) aside(ctx context.Context, a *asking) (gather.Done, error) {
 	<-r.running
 	defer func() { r.running <- struct{}{} }()
-	done, err := a.await(ctx)
-	slices.SortFunc(done.Answers, func(a, b gather.Answer) int { return cmp.Compare(a.Node, b.Node) })
-	return done, err
+	return a.await(ctx)
 }

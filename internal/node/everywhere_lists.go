@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"slices"
 
 	"mobula/internal/node/inspect"
 	"mobula/internal/state"
@@ -91,8 +90,7 @@ func (r *requests) memory(ctx context.Context, q state.Query) (m state.Memory, e
 		pages[i] = state.Part[state.Object]{Node: p.node, Placed: p.out.Objects}
 		m.Nodes = append(m.Nodes, state.NodeMemory{Node: p.name, Store: p.out.Store, Inline: p.out.Inline})
 	}
-	own := max(0, slices.IndexFunc(parts, func(p part[nodeMemory]) bool { return p.node == r.numbers.Row().Home }))
-	m.Store, m.Inline = m.Nodes[own].Store, m.Nodes[own].Inline
+	m.Store, m.Inline = m.Nodes[0].Store, m.Nodes[0].Inline
 	m.Objects, err = state.SizedRows.Join(q, pages)
 	m.Objects.Unreachable = missing
 	return m, err
