@@ -12,7 +12,7 @@
 // tended a few records at a time, so that a kill finds some of them twice.
 //
 // The control plane is the tables of gcs, which outlive all nodes and are synced, and a membership.Judge (court.go): nodes write heartbeats, and read which lives
-// are over; one that reads that its own is ends. There is no gossip: a node knows the others, and the verdicts.
+// are over; one that reads that its own is ends. There is no gossip: a node knows the others, and the verdicts; of hints there are those that a fault makes up.
 // A worker runs functions whose results follow from their arguments, so that whoever gets an object knows what has to be in it.
 // A driver sends again to a node that was killed what its credit says is not handled, as internal/client does.
 //
@@ -32,7 +32,8 @@
 // Connections between nodes break, or nothing passes on them for a while, or all comes late. A node is cut off from all others and the tables, or stopped with
 // all its processes: for up to two seconds, and then the judge may not end its life, or for longer, and then it goes on after the others have buried it. A
 // node's process is away for seconds, with or without a word of its machine, and one node of a third of the runs is lost for good, with its programs. The tables
-// have no quorum for a while: nothing is written there or read, and no life ends.
+// have no quorum for a while: nothing is written there or read, and no life ends. Two nodes that live take each other for dead, by a hint, and their jobs give up
+// what they have there.
 //
 // # What is checked
 //

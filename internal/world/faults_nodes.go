@@ -1,8 +1,12 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"time"
+
+	"mobula/internal/errs"
+	"mobula/raylet/owner"
 )
 
 // nodeFaults are the faults that need more than one node.
@@ -19,6 +23,7 @@ func nodeFaults() []fault {
 		{"node away", 1, true, (*plan).nodeAway},
 		{"node lost", 0, true, (*plan).loseNode},
 		{"no quorum", 1, true, (*plan).loseQuorum},
+		{"node doubted", 1, true, (*plan).doubtNode},
 	}
 }
 
@@ -177,5 +182,19 @@ func (pl *plan) loseQuorum(*Node) bool {
 		}
 	}
 	pl.during(d)
+	return true
+}
+
+// doubtNode has two nodes take each other for dead, which both live, as far as the hints go: only the control plane ends a life.
+func (pl *plan) doubtNode(n *Node) bool {
+	o := pl.another(n)
+	if o == nil || len(n.owners)+len(o.owners) == 0 {
+		return false
+	}
+	for _, x := range [][2]*Node{{n, o}, {o, n}} {
+		for _, job := range slices.Sorted(maps.Keys(x[0].owners)) {
+			x[0].toOwner(job, owner.NodeDoubted{Node: x[1].home, Err: errs.New(errs.CodeWorkerCrashed, "node %v does not run: its machine refuses connections", x[1].home)})
+		}
+	}
 	return true
 }

@@ -273,6 +273,19 @@ func (l *links) lost(node ids.Home, err *errs.Error) {
 	n.chooser.box.put(cluster.NodeGone{Node: node})
 }
 
+// abandon ends what a job of this node had on another one, which is most likely dead.
+func (l *links) abandon(job ids.JobID, node ids.Home) {
+	n := l.n
+	n.w.model.abandonedNode(n.w.node(node), job)
+	err := errs.New(errs.CodeWorkerCrashed, "node %v does not answer", node)
+	for _, id := range slices.Sorted(maps.Keys(n.sessions)) {
+		if s := n.sessions[id]; id.Home() == node && s.job == job {
+			s.leave(err)
+		}
+	}
+	n.chooser.box.put(cluster.JobAbandoned{Node: node, Job: job})
+}
+
 // agentPost passes on to a job's home what this node's store, scheduler and jobs tell the owner there.
 func (l *links) agentPost(job ids.JobID, ev owner.Event) {
 	var m internode.Msg

@@ -203,6 +203,21 @@ func (m *model) nodeLost(n *Node, unaware bool) {
 	}
 }
 
+// abandonedNode notes that a job has given up what it has on a node, which lives: there it is ended.
+func (m *model) abandonedNode(n *Node, job ids.JobID) {
+	m.disturbed = n.w.now
+	for id, at := range m.at {
+		if id.Job() == job && slices.ContainsFunc(at, func(w writing) bool { return w.n == n }) {
+			m.rot[id] = true
+		}
+	}
+	for _, p := range n.w.processes {
+		if p.n == n && p.job == job && !p.dead {
+			m.bury(p)
+		}
+	}
+}
+
 // dismissed notes that an owner has told a client to go, which may hear of that much later.
 func (m *model) dismissed(w *World, id ids.ClientID) {
 	for _, p := range w.processes {

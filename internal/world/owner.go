@@ -205,6 +205,8 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 			o.timer.stop()
 		}
 		o.timer = o.after(e.Delay(), owner.Timer{})
+	case owner.Abandon:
+		n.links.abandon(o.job, e.Node)
 	case owner.JobEnded:
 		n.jobs.box.put(jobs.Over{Job: o.job})
 	default:
