@@ -357,7 +357,9 @@ func (pl *plan) stall(*Node) bool {
 	if len(ready) == 0 {
 		return false
 	}
-	ready[pl.w.rng.IntN(len(ready))].hold(pl.w.between(time.Millisecond, 300*time.Millisecond))
+	d := pl.w.between(time.Millisecond, 300*time.Millisecond)
+	ready[pl.w.rng.IntN(len(ready))].hold(d)
+	pl.during(d)
 	return true
 }
 

@@ -59,7 +59,10 @@ func (pl *plan) another(n *Node) *Node {
 // during counts a fault that lasts for a while.
 func (pl *plan) during(d int64) {
 	pl.ongoing++
-	pl.w.after(d, func() { pl.ongoing-- })
+	pl.w.after(d, func() {
+		pl.ongoing--
+		pl.w.model.disturbed = pl.w.now // what stood still hears only now what was given up
+	})
 }
 
 // cutLink has two nodes not reach each other for a while, though both reach the tables: neither is dead.
