@@ -66,7 +66,7 @@ type world struct {
 	invent   []Inventory
 	collects int
 	yields   []ids.TaskID
-	asked    []ids.JobID // owners that are to let go
+	asked    []ids.JobID   // owners that are to let go
 	ready    []CreateReady // said by the store
 	busyCPUs bool          // no task gets a CPU again
 	resyncs  []ids.ClientID
