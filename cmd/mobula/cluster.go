@@ -170,7 +170,11 @@ func (a *app) startLocal(l localCluster, i int, join, token string) (s started, 
 	cmd.Stderr = &complaint
 	out, err := cmd.Output()
 	if err != nil {
-		return s, errs.New(errs.CodeRuntimeSetup, "node %s: %s", name, cmp.Or(told(complaint.String()), err.Error()))
+		failed := &notStarted{said: cmp.Or(told(complaint.String()), err.Error()), as: errs.ErrRuntimeSetup}
+		if as, ok := exitErrors[cmd.ProcessState.ExitCode()]; ok {
+			failed.as = as
+		}
+		return s, fmt.Errorf("node %s: %w", name, failed)
 	}
 	if err := json.Unmarshal(out, &s); err != nil {
 		return s, errs.New(errs.CodeProtocol, "node %s: its start printed %q: %v", name, out, err)
