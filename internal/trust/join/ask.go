@@ -91,7 +91,7 @@ func exchange(ctx context.Context, bare net.Conn, cfg *tls.Config, token string,
 }
 
 // handshakeTime bounds a handshake: a process that stands still accepts connections and says nothing, and another server may be asked instead.
-const handshakeTime = 3 * time.Second
+const handshakeTime = 5 * time.Second
 
 // shake makes the handshake.
 func shake(ctx context.Context, conn *tls.Conn) error {
