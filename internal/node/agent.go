@@ -22,8 +22,9 @@ type agent struct {
 	life context.Context // ends with the job here
 	end  context.CancelFunc
 
-	mu   sync.Mutex   // while it is held nothing overtakes what passes the gate
-	gate *programGate // guarded by mu
+	mu    sync.Mutex   // while it is held nothing overtakes what passes the gate
+	gate  *programGate // guarded by mu
+	early []early      // guarded by mu
 }
 
 // post passes an event on, and does not wait.

@@ -277,6 +277,12 @@ func (l *links) drop(job ids.JobID) {
 		l.clearing.begin(job)
 		a.mu.Lock() // whoever makes the job known here has done so, or never does
 		l.jobs.ref.Deliver(jobs.Over{Job: job, Away: true, Opening: a.opening})
+		for _, e := range a.early {
+			if e.exe != nil {
+				_ = e.exe.Close() // it is not run
+			}
+		}
+		a.early = nil
 		a.mu.Unlock()
 		l.blobs.over(job)
 	}

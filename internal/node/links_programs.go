@@ -104,23 +104,40 @@ func (l *links) install(a *agent, language string, got arrival) error {
 		}
 		return errOver(a)
 	}
-	first := language == a.gate.own
-	if first {
-		l.programs.set(a.job, programOf(a.said))
-	}
-	l.programs.update(a.job, func(p *program) {
-		if language == wire.LangGo {
-			p.exe = got.exe
-		} else {
-			p.modules = got.modules
-		}
-	})
-	if !first {
+	if !l.place(a, language, got) {
 		return nil
 	}
 	return l.jobs.ask(nil, func(q jobs.Ask) jobs.Event {
 		return jobs.Hosted{Ask: q, JobStarted: pool.JobStarted{Job: a.job, Opening: a.opening, Programs: programOf(a.said).languages()}}
 	})
+}
+
+// place notes what came, once the driver's own program is here, and tells whether that has come. What comes before it waits for it. a.mu is held.
+func (l *links) place(a *agent, language string, got arrival) (own bool) {
+	if own = language == a.gate.own; !own && !a.gate.open(a.gate.own) {
+		a.early = append(a.early, early{language, got})
+		return false
+	}
+	if own {
+		l.programs.set(a.job, programOf(a.said))
+	}
+	for _, e := range append(a.early, early{language, got}) {
+		l.programs.update(a.job, func(p *program) {
+			if e.language == wire.LangGo {
+				p.exe = e.exe
+			} else {
+				p.modules = e.modules
+			}
+		})
+	}
+	a.early = nil
+	return own
+}
+
+// early is what came before the driver's own program.
+type early struct {
+	language string
+	arrival
 }
 
 func errOver(a *agent) error { return errs.New(errs.CodeOwnerDied, "job %v is over", a.job) }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -10,6 +11,36 @@ import (
 	"mobula/raylet/internode"
 	"mobula/wire"
 )
+
+// The Go program that a Python driver calls is what workers here run, also if it has come before the driver's own modules.
+func TestAProgramMayComeBeforeTheDriversOwn(t *testing.T) {
+	said := &internode.OpenJob{
+		Program: &wire.Program{Language: wire.LangPython, Args: []string{"python3"}},
+		Others:  []wire.Program{{Language: wire.LangGo, Args: []string{"/of/the/driver/alone"}}},
+	}
+	exe, err := os.Open(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &links{base: &base{}, programs: &programs{}}
+	a := &agent{job: 7, said: said, gate: newProgramGate([]string{wire.LangPython, wire.LangGo})}
+	for _, language := range []string{wire.LangGo, wire.LangPython} {
+		got := arrival{exe: exe}
+		if language == wire.LangPython {
+			got = arrival{modules: "{}"}
+		}
+		if own := l.place(a, language, got); own != (language == wire.LangPython) {
+			t.Errorf("%s is the driver's own: %v", language, own)
+		}
+		a.gate.arrived(language)
+	}
+	runs, err := l.programs.executable(7, wire.LangGo)
+	if err != nil || runs.File == nil || runs.File.Name() != exe.Name() {
+		t.Fatalf("workers run %+v, %v; want the file that came", runs, err)
+	}
+	_ = runs.File.Close() // only ever read
+	l.programs.drop(7)
+}
 
 // What this node cannot run is named, with what it is and what the node is.
 func TestWhatANodeCannotRunIsNamed(t *testing.T) {
