@@ -187,10 +187,10 @@ func (ar *args) answerSet(s *argSet) {
 // remember notes a set for a new core: one that was answered stays pinned.
 func (ar *args) remember(s *argSet) {
 	if !s.answered {
-		ar.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, s.req})
+		ar.keepNote(NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, s.req)
 		return
 	}
-	ar.emit(Remember{NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle && !s.left, s.left}})
+	ar.keepNote(NoteKey{Task: s.req.Task, Attempt: s.req.Attempt}, heldArgs{s.req, s.idle && !s.left, s.left})
 }
 
 // holdArgs pins again what a set of an earlier core held. The note has whether its task waits in a get, since no message says that again.

@@ -34,8 +34,8 @@ func TestArgumentsOfAnAbandonedAttemptStay(t *testing.T) {
 	}
 	w.step(UnpinArgs{Task: task(1), Attempt: 1})
 	w.step(UnpinArgs{Task: task(2), Attempt: 1})
-	if len(w.notes) != 0 || w.c.activeSets != 0 {
-		t.Errorf("left over: %v, %d sets", w.notes, w.c.activeSets)
+	if w.notes.Len() != 0 || w.c.activeSets != 0 {
+		t.Errorf("left over: %v, %d sets", w.notes.List(), w.c.activeSets)
 	}
 }
 

@@ -58,8 +58,8 @@ func TestArgumentsOfAJobThatIsOverStayWithTheirReader(t *testing.T) {
 			w.relist(0)
 			w.step(ClientGone{1})
 			w.relist(0)
-			if len(w.c.sets) != 0 || w.c.alloc.UsedBy(1) != 0 || len(w.c.over) != 0 || len(w.notes) != 0 || w.c.Stats().Pinned != 0 {
-				t.Errorf("left over: %d sets, %d bytes of the job, %v, notes %v", len(w.c.sets), w.c.alloc.UsedBy(1), w.c.over, w.notes)
+			if len(w.c.sets) != 0 || w.c.alloc.UsedBy(1) != 0 || len(w.c.over) != 0 || w.notes.Len() != 0 || w.c.Stats().Pinned != 0 {
+				t.Errorf("left over: %d sets, %d bytes of the job, %v, notes %v", len(w.c.sets), w.c.alloc.UsedBy(1), w.c.over, w.notes.List())
 			}
 		})
 	}

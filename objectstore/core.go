@@ -99,6 +99,12 @@ func (c *Core) handle(ev Event) {
 	case recalled:
 		at := len(c.out)
 		c.handle(e.Event)
+		for i, f := range c.out[at:] {
+			if r, is := f.(Remember); is {
+				r.Place = e.Key
+				c.out[at+i] = r
+			}
+		}
 		if !slices.ContainsFunc(c.out[at:], func(f Effect) bool { return about(f, e.Key) }) {
 			c.emit(Forget{e.Key}) // last: a core that is lost before leaves it to the next one
 		}
@@ -151,7 +157,7 @@ func (c *Core) dropJob(job ids.JobID) {
 	if _, known := c.over[job]; !known {
 		c.note++
 		c.over[job] = NoteKey{N: c.note}
-		c.emit(Remember{c.over[job], DropJob{job}}) // a new core lets the file go too
+		c.keepNote(c.over[job], DropJob{job}) // a new core lets the file go too
 	}
 	c.dropCopiesOf(job)
 	var all []ids.ObjectID

@@ -17,7 +17,7 @@ func (cr *creates) lend(k lenderKey, job ids.JobID) *lender {
 	cr.note++
 	l := &lender{lenderKey: k, job: job, note: cr.note}
 	cr.lenders[k] = l
-	cr.emit(Remember{NoteKey{N: l.note}, lentCPU{k, job}})
+	cr.keepNote(NoteKey{N: l.note}, lentCPU{k, job})
 	return l
 }
 

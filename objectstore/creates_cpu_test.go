@@ -40,8 +40,8 @@ func TestACreateIsAnsweredWhenItsTaskHasACPUAgain(t *testing.T) {
 	if m := w.created[r]; m == nil || m.Err != nil {
 		t.Fatalf("with both: %+v", m)
 	}
-	if len(w.c.lenders) != 0 || len(w.notes) != 0 {
-		t.Errorf("left: %v, %v", w.c.lenders, w.notes)
+	if len(w.c.lenders) != 0 || w.notes.Len() != 0 {
+		t.Errorf("left: %v, %v", w.c.lenders, w.notes.List())
 	}
 }
 
@@ -80,9 +80,9 @@ func TestALenderIsKnownAfterARestart(t *testing.T) {
 // Nothing is kept of a client that is gone.
 func TestALenderGoesWithItsClient(t *testing.T) {
 	w, _ := newLender(t)
-	notes := len(w.notes)
+	notes := w.notes.Len()
 	w.step(ClientGone{Client: 11})
-	if len(w.c.lenders) != 0 || len(w.notes) >= notes {
-		t.Errorf("lenders %v, %d notes of %d", w.c.lenders, len(w.notes), notes)
+	if len(w.c.lenders) != 0 || w.notes.Len() >= notes {
+		t.Errorf("lenders %v, %d notes of %d", w.c.lenders, w.notes.Len(), notes)
 	}
 }

@@ -141,6 +141,9 @@ type ClearRecord struct{ Slot uint32 }
 type Remember struct {
 	Key   NoteKey
 	Event Event
+	// Place is the note of an earlier core from which this one was made, and behind which it comes; the zero key: behind all others. A core may be lost
+	// before it has stepped all notes, and the next one is to have them in the same order.
+	Place NoteKey
 }
 
 // Forget drops what was remembered under the key.

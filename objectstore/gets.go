@@ -25,7 +25,7 @@ func (gt *gets) pinForGet(e PinForGet) {
 		gt.answerGet(e.Client, e.ID, r, e.Refs)
 	} else {
 		gt.note++
-		gt.emit(Remember{NoteKey{N: gt.note}, e})
+		gt.keepNote(NoteKey{N: gt.note}, e)
 		d := gt.restores.requestRestore(r.o, laneGet)
 		d.gets = append(d.gets, getter{e.Client, e.Job, e.ID, r.sub, gt.note, e.Refs})
 	}

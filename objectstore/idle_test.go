@@ -38,7 +38,7 @@ func TestATaskThatWaitsInAGetIsKnownToAfterARestart(t *testing.T) {
 	}
 	w.step(UnpinArgs{Task: task(1)})
 	w.step(UnpinArgs{Task: task(2)})
-	if len(w.notes) != 0 || len(w.c.idle) != 0 {
-		t.Fatalf("left over: %v, %v", w.notes, w.c.idle)
+	if w.notes.Len() != 0 || len(w.c.idle) != 0 {
+		t.Fatalf("left over: %v, %v", w.notes.List(), w.c.idle)
 	}
 }

@@ -175,14 +175,14 @@ func TestAJobThatIsOpenedAgainIsNotOver(t *testing.T) {
 	w.step(ClientGone{1})
 	w.step(Drained{w.epoch})
 	w.relist(0)
-	if r, ok := w.c.objs[jobObject(1, 2)]; !ok || r.o.gone || !r.o.resident || len(w.notes) != 0 {
-		t.Errorf("the store has %+v, and remembers %v", r.o, w.notes)
+	if r, ok := w.c.objs[jobObject(1, 2)]; !ok || r.o.gone || !r.o.resident || w.notes.Len() != 0 {
+		t.Errorf("the store has %+v, and remembers %v", r.o, w.notes.List())
 	}
 	w.step(DropJob{1})
 	w.step(ClientGone{2})
 	w.relist(0)
-	if len(w.c.over) != 0 || w.c.alloc.UsedBy(1) != 0 || len(w.notes) != 0 {
-		t.Errorf("the job's file is left: %+v, %v", w.c.Stats(), w.notes)
+	if len(w.c.over) != 0 || w.c.alloc.UsedBy(1) != 0 || w.notes.Len() != 0 {
+		t.Errorf("the job's file is left: %+v, %v", w.c.Stats(), w.notes.List())
 	}
 }
 
@@ -219,8 +219,8 @@ func TestALateProcessDoesNotOpenItsJob(t *testing.T) {
 		}
 		w.step(ClientGone{2})
 		w.relist(0)
-		if !w.noFile[1] || len(w.c.over) != 0 || len(w.notes) != 0 {
-			t.Errorf("crash %v: the job's file is left: %+v, %v", crash, w.c.Stats(), w.notes)
+		if !w.noFile[1] || len(w.c.over) != 0 || w.notes.Len() != 0 {
+			t.Errorf("crash %v: the job's file is left: %+v, %v", crash, w.c.Stats(), w.notes.List())
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (no *nodes) noteElsewhere(o *object, on []ids.Home) {
 		no.objects.forgetPlaces(o)
 	case o.gone:
 	case len(on) > 0:
-		no.emit(Remember{k, Located{o.id, o.attempt, o.size, o.meta, on}})
+		no.keepNote(k, Located{o.id, o.attempt, o.size, o.meta, on})
 	case len(o.elsewhere) > 0:
 		no.emit(Forget{k})
 	}
@@ -117,7 +117,7 @@ func (no *nodes) export(e Export) {
 	no.note++
 	x := &export{e, r, no.note}
 	no.exports[k] = x
-	no.emit(Remember{NoteKey{N: x.note}, e})
+	no.keepNote(NoteKey{N: x.note}, e)
 	r.o.exports++
 	if r.o.resident {
 		no.exported(x)

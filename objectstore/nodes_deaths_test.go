@@ -54,8 +54,8 @@ func TestAnOwnerAndAHolderDieTogether(t *testing.T) {
 					if !told {
 						t.Errorf("the client of the other job waits still: lost %+v, resolved %+v", b.lost, b.resolved)
 					}
-					if s := b.c.Stats(); s.Pinned != 0 || s.Held != 0 || len(b.c.all()) != 0 || len(b.notes) != 0 {
-						t.Errorf("left are %d objects, notes %v, %+v", len(b.c.all()), b.notes, s)
+					if s := b.c.Stats(); s.Pinned != 0 || s.Held != 0 || len(b.c.all()) != 0 || b.notes.Len() != 0 {
+						t.Errorf("left are %d objects, notes %v, %+v", len(b.c.all()), b.notes.List(), s)
 					}
 				})
 			}

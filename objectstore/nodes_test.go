@@ -263,8 +263,8 @@ func TestAnObjectIsImportedWhenItIsAskedFor(t *testing.T) {
 	}
 	b.unpin(2, put(1), 1)
 	b.step(Free{[]ids.ObjectID{put(1)}})
-	if _, known := b.c.objs[put(1)]; known || len(b.notes) != 0 {
-		t.Errorf("freed, and known still: %v", b.notes)
+	if _, known := b.c.objs[put(1)]; known || b.notes.Len() != 0 {
+		t.Errorf("freed, and known still: %v", b.notes.List())
 	}
 }
 
@@ -435,8 +435,8 @@ func TestAnImportGoesOnWithAnotherNode(t *testing.T) {
 	if len(c.lost) != 1 || c.lost[0].ID != put(2) || c.lost[0].Client != 3 || !errors.Is(c.lost[0].Err, errs.ErrObjectLost) {
 		t.Fatalf("what nobody has: %+v", c.lost)
 	}
-	if _, known := c.c.objs[put(2)]; known || len(c.notes) != 1 {
-		t.Errorf("it is known still: %v", c.notes)
+	if _, known := c.c.objs[put(2)]; known || c.notes.Len() != 1 {
+		t.Errorf("it is known still: %v", c.notes.List())
 	}
 }
 
@@ -522,8 +522,8 @@ func TestAPanicLosesNoImport(t *testing.T) {
 	if !b.got(put(1)) || len(b.lost) != 0 {
 		t.Fatalf("%+v, %+v", b.resolved, b.lost)
 	}
-	if len(a.c.exports) != 0 || len(a.notes) != 0 {
-		t.Errorf("left of the export: %v, %v", a.c.exports, a.notes)
+	if len(a.c.exports) != 0 || a.notes.Len() != 0 {
+		t.Errorf("left of the export: %v, %v", a.c.exports, a.notes.List())
 	}
 }
 
@@ -553,8 +553,8 @@ func TestAPanicBringsBackNothingThatWasLetGo(t *testing.T) {
 		if b.got(put(1)) { // who had asked for it before it was freed
 			b.unpin(2, put(1), 1)
 		}
-		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || len(b.notes) != 0 {
-			t.Errorf("after %T: %+v, %v", letGo, s, b.notes)
+		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || b.notes.Len() != 0 {
+			t.Errorf("after %T: %+v, %v", letGo, s, b.notes.List())
 		}
 	}
 }
@@ -589,8 +589,8 @@ func TestAPanicLosesNoImportOfWhatWasLetGo(t *testing.T) {
 			t.Fatalf("%+v, lost %+v", b.resolved, b.lost)
 		}
 		b.unpin(2, put(1), 1)
-		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || len(b.notes) != 0 {
-			t.Errorf("left: %+v, %v", s, b.notes)
+		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || b.notes.Len() != 0 {
+			t.Errorf("left: %+v, %v", s, b.notes.List())
 		}
 	}
 }
@@ -734,8 +734,8 @@ func TestAnExportWaitsOnItsOwn(t *testing.T) {
 	a.step(Export{To: 9, Token: 2, ID: put(1)})
 	a.step(ExportDone{To: 9, Token: 2}) // not wanted any more
 	settleAll(all, time.Second)
-	if len(a.nodes.read) != 1 || len(a.c.exports) != 1 || len(a.notes) != 1 {
-		t.Errorf("left: %v, %v", a.c.exports, a.notes)
+	if len(a.nodes.read) != 1 || len(a.c.exports) != 1 || a.notes.Len() != 1 {
+		t.Errorf("left: %v, %v", a.c.exports, a.notes.List())
 	}
 }
 
@@ -765,8 +765,8 @@ func TestWhatIsSaidOfOtherBytes(t *testing.T) {
 	a.step(Pack{Job: 1, Values: []PackValue{{root.Return(1), wire.Value{Data: make([]byte, 100)}}}})
 	settleAll(all, 0)
 	a.step(Located{ID: root.Return(1), Size: 100, On: []ids.Home{2}}) // a block is kept as a whole
-	if s := a.c.Stats(); s.Copies != 0 || s.Objects != 2 || s.ObjectsElsewhere != 0 || len(a.notes) != 0 {
-		t.Errorf("%+v, %v", s, a.notes)
+	if s := a.c.Stats(); s.Copies != 0 || s.Objects != 2 || s.ObjectsElsewhere != 0 || a.notes.Len() != 0 {
+		t.Errorf("%+v, %v", s, a.notes.List())
 	}
 	a.step(Export{To: 2, Token: 1, ID: put(1), Attempt: 1})
 	if len(a.c.exports) != 0 {

@@ -36,7 +36,7 @@ func (os *objects) letGo(o *object) {
 	}
 	if d := o.restore; d != nil && len(d.gets) > 0 && os.objs[o.id].o == o {
 		o.noted = true
-		os.emit(Remember{freedKey(o.id), Free{[]ids.ObjectID{o.id}}})
+		os.keepNote(freedKey(o.id), Free{[]ids.ObjectID{o.id}})
 		return
 	}
 	os.forgetPlaces(o)

@@ -531,8 +531,8 @@ func (x *chaos) end() {
 	if s := x.c.Stats(); s.Held != 0 || s.Objects != 0 || s.FallbackBytes != 0 || s.Args != 0 || s.Backed > x.cfg.WarmBytes+4096 {
 		t.Fatalf("left over: %+v", s)
 	}
-	if len(x.disk) != 0 || len(x.files) != 0 || len(x.records) != 0 || len(x.notes) != 0 {
-		t.Fatalf("left over: %d spilled, %d files, %d records, %d notes", len(x.disk), len(x.files), len(x.records), len(x.notes))
+	if len(x.disk) != 0 || len(x.files) != 0 || len(x.records) != 0 || x.notes.Len() != 0 {
+		t.Fatalf("left over: %d spilled, %d files, %d records, %d notes", len(x.disk), len(x.files), len(x.records), x.notes.Len())
 	}
 }
 

@@ -1,8 +1,11 @@
 package objectstore
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
+	"mobula/internal/ids"
 	"mobula/objectstore/record"
 )
 
@@ -29,4 +32,43 @@ func TestANoteIsThereAtAnyTimeOfItsRecall(t *testing.T) {
 	if len(kept) != 1 || kept[notes[0].Key] != nil {
 		t.Errorf("noted are %+v", kept)
 	}
+}
+
+// A core that is lost before it has recalled all notes leaves them to the next one in the same order: what was let go is not taken for what is wanted.
+func TestNotesAreRecalledInOrder(t *testing.T) {
+	id := put(1)
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1, 11)
+	for _, ev := range []Event{
+		Located{ID: id, Attempt: 1, Size: mib, Meta: []byte{1, 0}, On: []ids.Home{2}}, PinForGet{Client: 11, Job: 1, ID: id}, Free{[]ids.ObjectID{id}}, DropJob{1},
+	} {
+		w.step(ev)
+	}
+	want := kindsOf(w)
+	if len(want) != 4 {
+		t.Fatalf("noted are %v", want)
+	}
+	for n := range want { // so many notes are recalled before the next core is lost
+		c, evs := Rebuild(w.cfg, w.replay(true))
+		first := slices.IndexFunc(evs, func(ev Event) bool { _, is := ev.(recalled); return is })
+		for _, ev := range evs[:first+n] {
+			for _, f := range c.Step(1, ev) {
+				switch f.(type) {
+				case Remember, Forget:
+					w.do(f)
+				}
+			}
+		}
+		if got := kindsOf(w); !slices.Equal(got, want) {
+			t.Fatalf("after %d of them are recalled noted are %v, want %v", n, got, want)
+		}
+	}
+}
+
+// kindsOf gives the types of what is noted, in order.
+func kindsOf(w *world) (out []string) {
+	for _, n := range w.notes.List() {
+		out = append(out, fmt.Sprintf("%T", n.Event))
+	}
+	return out
 }

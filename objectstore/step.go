@@ -9,6 +9,9 @@ import (
 
 func (s *step) emit(f Effect) { s.out = append(s.out, f) }
 
+// keepNote has a new core step an event first.
+func (s *step) keepNote(k NoteKey, ev Event) { s.emit(Remember{Key: k, Event: ev}) }
+
 func (s *step) newJob(what any) uint64 {
 	s.job++
 	s.jobs[s.job] = what

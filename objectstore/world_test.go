@@ -32,8 +32,7 @@ type world struct {
 	owned   map[owner]wire.Extent     // extents that clients may touch now
 	records map[uint32]record.Record
 	payload map[uint32][]byte
-	notes   map[NoteKey]Event
-	order   []NoteKey
+	notes   Notebook
 	files   map[uint32]string
 	jobs    []job  // answers that are due
 	failing bool   // spill writes and fallback files
@@ -108,7 +107,7 @@ func newWorld(t testing.TB, cfg Config) *world {
 	}
 	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
 		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
-		records: map[uint32]record.Record{}, payload: map[uint32][]byte{}, notes: map[NoteKey]Event{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{}, noFile: map[ids.JobID]bool{},
+		records: map[uint32]record.Record{}, payload: map[uint32][]byte{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{}, noFile: map[ids.JobID]bool{},
 		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
 }
 
@@ -267,11 +266,9 @@ func (w *world) do(f Effect) {
 		delete(w.records, e.Slot)
 		delete(w.payload, e.Slot)
 	case Remember:
-		w.order = append(slices.DeleteFunc(w.order, func(k NoteKey) bool { return k == e.Key }), e.Key)
-		w.notes[e.Key] = e.Event
+		w.notes.Put(e)
 	case Forget:
-		delete(w.notes, e.Key)
-		w.order = slices.DeleteFunc(w.order, func(k NoteKey) bool { return k == e.Key })
+		w.notes.Drop(e.Key)
 	case SpillReady:
 	case SetTimer:
 		w.timer = e.At
@@ -660,9 +657,8 @@ func (w *world) unpin(c ids.ClientID, id ids.ObjectID, n uint32) {
 	w.step(FromClient{c, &wire.Unpin{ID: id, N: n}})
 }
 
-// crash loses the core and builds a new one from the records.
-func (w *world) crash(connected bool) {
-	w.t.Helper()
+// replay gives what a new core is built from.
+func (w *world) replay(connected bool) Replay {
 	w.epoch++
 	r := Replay{Connected: connected, Epoch: w.epoch, Files: w.files, Draining: connected}
 	for slot, rec := range w.records {
@@ -670,6 +666,16 @@ func (w *world) crash(connected bool) {
 		r.Entries = append(r.Entries, record.Entry{Slot: slot, Record: rec})
 	}
 	slices.SortFunc(r.Entries, func(a, b record.Entry) int { return int(a.Slot) - int(b.Slot) })
+	if connected {
+		r.Notes = w.notes.List()
+	}
+	return r
+}
+
+// crash loses the core and builds a new one from the records.
+func (w *world) crash(connected bool) {
+	w.t.Helper()
+	r := w.replay(connected)
 	for p, o := range w.backed { // what no record names is punched out
 		if !slices.ContainsFunc(r.Entries, func(e record.Entry) bool {
 			return e.File == 0 && e.Job == ids.JobID(o) && (e.Resident || e.State == record.StateRestoring) && e.Block.Off < (p+1)*4096 && p*4096 < e.Block.End()
@@ -678,13 +684,9 @@ func (w *world) crash(connected bool) {
 		}
 	}
 	w.jobs = slices.DeleteFunc(w.jobs, func(j job) bool { return j.reserve })
-	if connected {
-		for _, k := range w.order {
-			r.Notes = append(r.Notes, Note{k, w.notes[k]})
-		}
-	} else {
+	if !connected {
 		w.jobs = nil
-		w.notes, w.order = map[NoteKey]Event{}, nil
+		w.notes = Notebook{}
 	}
 	w.timer = 0
 	old := w.c

@@ -20,8 +20,7 @@ type storeShell struct {
 	core     *objectstore.Core
 	io       *box
 	epoch    uint64
-	notes    map[objectstore.NoteKey]objectstore.Event
-	order    []objectstore.NoteKey
+	notes    objectstore.Notebook
 	timer    *timer
 	ready    bool         // spill storage is
 	recovers []*operation // of spill storage, one after the other; while there are any it refuses what is new
@@ -40,7 +39,7 @@ type operation struct {
 var errSuperseded = errs.New(errs.CodeCancelled, "the store was restarted meanwhile")
 
 func (n *Node) startStore() {
-	s := &storeShell{notes: make(map[objectstore.NoteKey]objectstore.Event), serving: make(map[serveKey]bool)}
+	s := &storeShell{serving: make(map[serveKey]bool)}
 	n.store = s
 	s.io = n.box("io", func(op any) {
 		if ev := op.(*operation).run(); ev != nil {
@@ -88,9 +87,7 @@ func (s *storeShell) buildCore(restart int) (core[objectstore.Event, objectstore
 		n.memory.reopen(entries)
 	}
 	was := objectstore.Replay{Entries: entries, Connected: restart > 0, Epoch: s.epoch, Files: n.memory.paths(), Draining: true}
-	for _, k := range s.order {
-		was.Notes = append(was.Notes, objectstore.Note{Key: k, Event: s.notes[k]})
-	}
+	was.Notes = s.notes.List()
 	if s.core != nil {
 		was.Counters = s.core.Counters()
 	}
@@ -189,16 +186,9 @@ func (s *storeShell) carryOut(f objectstore.Effect) {
 			copy(n.memory.touch(e.Place, x), p.Data)
 		}
 	case objectstore.Remember:
-		if _, noted := s.notes[e.Key]; noted {
-			s.order = slices.DeleteFunc(s.order, func(k objectstore.NoteKey) bool { return k == e.Key })
-		}
-		s.notes[e.Key] = e.Event
-		s.order = append(s.order, e.Key)
+		s.notes.Put(e)
 	case objectstore.Forget:
-		if _, noted := s.notes[e.Key]; noted {
-			delete(s.notes, e.Key)
-			s.order = slices.DeleteFunc(s.order, func(k objectstore.NoteKey) bool { return k == e.Key })
-		}
+		s.notes.Drop(e.Key)
 	case objectstore.SetTimer:
 		if s.timer != nil {
 			s.timer.stop()
@@ -327,10 +317,10 @@ func (x *index) named(l spill.Location) (out []record.Record) {
 // left says what the store has, for the end of a run; empty: nothing.
 func (s *storeShell) left() string {
 	st := s.core.Stats()
-	if st.Objects == 0 && st.Grants == 0 && st.FallbackBytes == 0 && st.Held == 0 && st.Args == 0 && len(s.notes) == 0 {
+	if st.Objects == 0 && st.Grants == 0 && st.FallbackBytes == 0 && st.Held == 0 && st.Args == 0 && s.notes.Len() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%+v, %d notes", st, len(s.notes))
+	return fmt.Sprintf("%+v, %d notes", st, s.notes.Len())
 }
 
 // has tells whether something of a job is left that its owner was to free.

@@ -77,9 +77,9 @@ func (s *Store) do(self *actors.Ref[objectstore.Event], f objectstore.Effect) {
 	case objectstore.CopyIn:
 		s.copyIn(e)
 	case objectstore.Remember:
-		s.notes.put(e.Key, e.Event)
+		s.notes.Put(e)
 	case objectstore.Forget:
-		s.notes.drop(e.Key)
+		s.notes.Drop(e.Key)
 	case objectstore.SetTimer:
 		s.setTimer(self, e.At)
 	case objectstore.Log:

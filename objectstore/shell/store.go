@@ -63,7 +63,7 @@ type Store struct {
 	// What follows outlives the core and is used on the actor's goroutine only.
 	core      *objectstore.Core
 	epoch     uint64
-	notes     notebook
+	notes     objectstore.Notebook
 	unwritten unwritten
 	files     files
 	serving   serving
@@ -196,7 +196,7 @@ func (s *Store) build(start actors.Start) (actors.Core[objectstore.Event, object
 	} else {
 		s.log.Warn("object store restarts from its index", "records", len(entries), "reason", start.Reason)
 	}
-	was := objectstore.Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.list(), Files: s.files.paths(), Draining: true}
+	was := objectstore.Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.List(), Files: s.files.paths(), Draining: true}
 	if s.core != nil {
 		was.Counters = s.core.Counters() // nothing is decided by them
 	}
