@@ -173,6 +173,15 @@ func (a *Acceptor) Accept() (Conn, error) {
 	return c, nil
 }
 
+// AcceptBelow is Accept that gives the connection below TLS too, for a protocol in which TLS ends.
+func (a *Acceptor) AcceptBelow() (c Conn, below net.Conn, err error) {
+	s, err := a.accept()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.below.Conn, nil
+}
+
 func (a *Acceptor) accept() (*secured, error) {
 	select {
 	case c := <-a.conns:

@@ -19,6 +19,7 @@ const ObjectsALPN = "mobula-obj/1"
 var protocols = map[string]credentials.Peer{
 	remoteshell.ALPN: {May: trust.Talk},
 	ObjectsALPN:      {May: trust.Transfer},
+	hereALPN:         {May: trust.Transfer},
 	join.Protocol:    {Anybody: true},
 }
 
