@@ -26,7 +26,7 @@ func (w *wired) listeners() []state.Listening {
 	}
 	const mutual = "TLS 1.3, certificates of the cluster on both sides"
 	out := []state.Listening{w.listening("tcp", w.listener.Addr().String(), "messages, objects, and nodes that join",
-		mutual+"; who joins shows a token instead, to a server that has proved to be the token's")}
+		mutual+"; who joins shows a token instead, to a server that has proved to be the token's; objects of nodes of this machine go over its loopback in clear")}
 	if w.member.Role() != trust.Driver {
 		keyed := "AES-256-GCM with the cluster's gossip key"
 		out = append(out, w.listening("tcp", w.at.gossip, "membership", keyed), w.listening("udp", w.at.gossip, "membership", keyed))

@@ -6,6 +6,8 @@
 // credentials (internal/trust/credentials), in the handshake: nodes of the same cluster for messages and objects, anybody for joins. A connection is
 // cut when its certificate counts no more.
 //
+// Between two nodes of one machine objects go in clear once both have proved who they are (decision 0035).
+//
 // # What blocks
 //
 // Serve until Close; dials and accepts as their contexts and transports say. Until Serve runs, connections wait in the port's queue.
