@@ -20,7 +20,7 @@ type Config struct {
 
 	Handshake time.Duration // within which the other node says who it is and which connection is in use
 	Silence   time.Duration // without an Ack, while some are due: another connection is tried
-	RetryMin  time.Duration // between two dials, doubled with each that fails
+	RetryMin  time.Duration // between two dials, doubled with each that fails; short: a process that is being ended accepts for some milliseconds still, and that its port is closed is how its end is known
 	RetryMax  time.Duration
 
 	// Random gives a number in [0, n): dials of many nodes are not to fall together. nil: no jitter.
@@ -34,6 +34,6 @@ func DefaultConfig(self Life, peer ids.Home) Config {
 		High: 8 << 20, Low: 4 << 20, Limit: 64 << 20,
 		AckBytes: 256 << 10, AckDelay: 10 * time.Millisecond,
 		Handshake: 5 * time.Second, Silence: 5 * time.Second,
-		RetryMin: 20 * time.Millisecond, RetryMax: 2 * time.Second,
+		RetryMin: 2 * time.Millisecond, RetryMax: 2 * time.Second,
 	}
 }
