@@ -83,7 +83,7 @@ type Fetched struct {
 type Restored struct {
 	Epoch   uint64
 	Clients []ClientJoined
-	Jobs    []ids.JobID // the others that have an owner
+	Jobs    []ids.JobID // the others that have an owner on this node, and those of other homes that there was something with in this life of the node
 	Nodes   []ids.Home  // the others that live
 }
 

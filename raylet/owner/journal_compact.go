@@ -35,6 +35,8 @@ func (c *Core) Relocate(cookie uint64, rec []byte) *uint64 {
 		return c.placeOfObject(cookie, r.ID)
 	case *record.Packed:
 		return c.placeOfObject(cookie, r.ID)
+	case *record.Borrower:
+		return among(cookie, c.peers.borrowers[r.Job])
 	case *record.Forget:
 		tombs := c.tombs.All()
 		if i, ok := slices.BinarySearchFunc(tombs, seq, func(t tomb, seq uint64) int { return cmp.Compare(t.seq, seq) }); ok {

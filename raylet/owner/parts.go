@@ -65,7 +65,7 @@ func New(cfg Config) *Core {
 	c.life = &life{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, promises: c.promises, values: c.values, memory: c.memory,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, foreign: c.foreign}
 	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, foreign: c.foreign, life: c.life}
-	c.peers = &peers{step: s, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, up: c}
+	c.peers = newPeers(s, c.journal, c.copies, c.borrows, c.objects, c.clients, c)
 	c.job = &job{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, gets: c.gets, leases: c.leases, streams: c.streams,
 		actors: c.actors, foreign: c.foreign, life: c.life, deaths: c.deaths, peers: c.peers}
 	c.recovery = &recovery{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, objects: c.objects, clients: c.clients, gets: c.gets, promises: c.promises, values: c.values,
@@ -195,7 +195,7 @@ type objects struct {
 	puts         table                    // of Put
 	placeholders map[ids.ObjectID]*objRec // referred to and unknown
 	budget       budget
-	transfers    map[uint64]refTransfer       // references on their way to other jobs
+	transfers    map[transferID]refTransfer   // references on their way to other jobs
 	dropped      map[ids.ObjectID]*errs.Error // see poisoned
 	silent       map[ids.JobID]struct{}       // whose owners are to tell a rebuilt core what they have
 	recountQueue []*objRec                    // that lost a reference
@@ -204,7 +204,7 @@ type objects struct {
 }
 
 func newObjects(s *step, j *journal, ts *tasks, cp *copies, br *borrows, up objectsUp) *objects {
-	return &objects{step: s, journal: j, tasks: ts, copies: cp, borrows: br, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[uint64]refTransfer),
+	return &objects{step: s, journal: j, tasks: ts, copies: cp, borrows: br, up: up, placeholders: make(map[ids.ObjectID]*objRec), transfers: make(map[transferID]refTransfer),
 		dropped: make(map[ids.ObjectID]*errs.Error), silent: make(map[ids.JobID]struct{})}
 }
 
@@ -483,12 +483,18 @@ type deaths struct {
 // peers is the owners of other jobs: clients of this one for its objects, and the ones to ask for theirs.
 type peers struct {
 	*step
-	copies  *copies
-	borrows *borrows
-	objects *objects
-	clients *clients
-	up      peersUp
-	awaited []bringing // until the job is open on a node
+	journal   *journal
+	copies    *copies
+	borrows   *borrows
+	objects   *objects
+	clients   *clients
+	up        peersUp
+	awaited   []bringing            // until the job is open on a node
+	borrowers map[ids.JobID]*uint64 // jobs of other homes that may have objects of this one: the positions of their records
+}
+
+func newPeers(s *step, j *journal, cp *copies, br *borrows, os *objects, cs *clients, up peersUp) *peers {
+	return &peers{step: s, journal: j, copies: cp, borrows: br, objects: os, clients: cs, up: up, borrowers: make(map[ids.JobID]*uint64)}
 }
 
 // peersUp ends a client.

@@ -1,7 +1,7 @@
 package owner
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 
 	"mobula/internal/errs"
@@ -28,6 +28,8 @@ func (FromOwner) ownerEvent() {}
 // PeerMsg is what the owners of two jobs say to each other, by value.
 type PeerMsg interface{ peerMsg() }
 
+// The owner of a job of another home is on another node, and what the two say to each other goes between nodes (see peers_far.go).
+
 // Words is what a client and its owner say to each other as well. About objects of the job of who gets it: *wire.AddRef, *wire.Release, *wire.Get and
 // *wire.Holdings; *wire.Cancel of a task of that job. About objects of the job of who says it: *wire.Resolved, and *wire.Resync, which asks for Holdings.
 type Words struct{ Msg wire.Msg }
@@ -53,6 +55,7 @@ func (Passing) peerMsg()     {}
 func (Arrived) peerMsg()     {}
 func (Reached) peerMsg()     {}
 func (JobGone) peerMsg()     {}
+func (Rejoined) peerMsg()    {}
 func (Unreachable) peerMsg() {}
 
 // Passing says that references to objects of this job are on their way to the owner of the FromOwner's: they are held until Arrived.
@@ -67,8 +70,8 @@ type Arrived struct{ Token uint64 }
 // Reached comes behind the message with the references that a Passing is about: Arrived answers, to their owner.
 type Reached struct{ Token uint64 }
 
-// JobGone says that a job has ended, and all its objects with it.
-type JobGone struct{}
+// JobGone says that a job has ended, and all its objects with it. Err says more, where it did not end by itself.
+type JobGone struct{ Err *errs.Error }
 
 // Unreachable refuses what was said to the owner of a job that this node does not reach, whether it lives or not: nobody waits for it, and
 // who wants an object of it gets Err.
@@ -84,13 +87,31 @@ func (pe *peers) peer(job ids.JobID) *clientRec {
 	}
 	cl := pe.clients.addClient(peerClient(job), wire.RoleWorker)
 	cl.joined, cl.peer = true, job
+	pe.noteBorrower(job)
 	return cl
 }
 
-func (pe *peers) arrived(token uint64) {
-	refs := pe.objects.transfers[token].refs
-	delete(pe.objects.transfers, token)
+// passing holds references that are on their way to another owner.
+func (pe *peers) passing(job ids.JobID, m Passing) {
+	pe.objects.retainContained(m.Refs)
+	pe.objects.transfers[transferID{job, m.Token}] = refTransfer{refs: m.Refs}
+}
+
+func (pe *peers) arrived(t transferID) {
+	refs := pe.objects.transfers[t].refs
+	delete(pe.objects.transfers, t)
 	pe.objects.releaseContained(refs)
+}
+
+// transfersTo gives what is on its way to another owner, in order.
+func (pe *peers) transfersTo(job ids.JobID) (out []transferID) {
+	for t := range pe.objects.transfers {
+		if t.to == job {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b transferID) int { return cmp.Compare(a.token, b.token) })
+	return out
 }
 
 // peerHolds replaces what is known of another owner by what it says.
@@ -101,6 +122,7 @@ func (pe *peers) peerHolds(job ids.JobID, m *wire.Holdings) {
 		pe.objects.addRef(cl, id)
 	}
 	pe.noteReported(job)
+	pe.oldArrived(job)
 }
 
 // noteReported notes that another owner has told a rebuilt core what it has. Before all have, nothing is freed.
@@ -116,17 +138,20 @@ func (pe *peers) askPeers(jobs []ids.JobID) {
 }
 
 // jobGone lets go of what a job had that has ended, and gives up what it owned.
-func (pe *peers) jobGone(job ids.JobID) {
+func (pe *peers) jobGone(job ids.JobID, why *errs.Error) {
 	pe.noteReported(job)
-	for _, token := range slices.Sorted(maps.Keys(pe.objects.transfers)) {
-		if pe.objects.transfers[token].to == job {
-			pe.arrived(token)
-		}
+	for _, t := range pe.transfersTo(job) {
+		pe.arrived(t)
 	}
 	if cl := pe.clients.client(peerClient(job)); cl != nil {
 		pe.up.clientGone(ClientGone{Client: cl.id})
 	}
-	pe.failBorrowed(job, errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job))
+	pe.forgetBorrower(job)
+	err := errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job)
+	if why != nil {
+		err.Msg += ": " + why.Msg
+	}
+	pe.failBorrowed(job, err)
 }
 
 // tellHeld tells another owner which of its objects are held here, and asks again for those that are waited for.

@@ -333,10 +333,16 @@ type fetch struct {
 	left []*uint64 // where an object's value may be as well: it may have been made more than once, and elsewhere each time
 }
 
+// transferID names references that are on their way to a job: tokens are of that job's home.
+type transferID struct {
+	to    ids.JobID
+	token uint64
+}
+
 // refTransfer is what is held for references that are on their way.
 type refTransfer struct {
-	to   ids.JobID
 	refs []ids.ObjectID
+	old  bool // they were sent to a life of the job's home that is over: once the job has told what it holds they have arrived, or never do
 }
 
 // promise is one that is neither broken nor given up. Its object is in the tables, and marked.

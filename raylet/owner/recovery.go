@@ -45,8 +45,8 @@ func (rc *recovery) restored(ev Restored) {
 		p.waiting[j.Client] = true
 		rc.toClient(cl, &wire.Resync{Component: wire.ComponentOwner, Epoch: ev.Epoch})
 	}
-	p.jobs, p.nodes = ev.Jobs, ev.Nodes
-	rc.peers.askPeers(ev.Jobs)
+	p.jobs, p.nodes = rc.peers.dealsWith(ev.Jobs), ev.Nodes
+	rc.peers.askPeers(p.jobs)
 	p.timer = rc.timers.add(rc.now+int64(rc.cfg.ResyncTimeout), timer{kind: timerResync})
 	rc.maybeResume()
 }

@@ -19,7 +19,8 @@ type image struct {
 	objects map[ids.ObjectID]*objectImage
 	objList []*objectImage
 
-	forgotten [][]ids.ObjectID // as Forget records name it
+	borrowers map[ids.JobID]uint64 // jobs of other homes
+	forgotten [][]ids.ObjectID     // as Forget records name it
 }
 
 type taskImage struct {
@@ -109,6 +110,9 @@ func (im *image) add(n *numbered) {
 			o.ID = r.ID
 			im.object(o)
 		}
+	case *record.Borrower:
+		im.dead = append(im.dead, im.borrowers[r.Job]) // the one before it was freed
+		im.borrowers[r.Job] = cookie
 	case *record.Forget:
 		im.tombs = append(im.tombs, tomb{at: &cookie, seq: n.seq})
 		im.forgotten = append(im.forgotten, r.IDs)

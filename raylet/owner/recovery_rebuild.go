@@ -21,6 +21,7 @@ import (
 func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 	im := &image{
 		opts: make(map[uint32]*wire.TaskOptions), optsAt: make(map[uint32]uint64), tasks: make(map[ids.TaskID]*taskImage), objects: make(map[ids.ObjectID]*objectImage),
+		borrowers: make(map[ids.JobID]uint64),
 	}
 	var all []numbered
 	for cookie, b := range records {
@@ -55,6 +56,9 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 // life of the tasks that have not ended.
 func (rc *recovery) build(im *image) {
 	rc.journal.rebuild(im)
+	for job, ck := range im.borrowers {
+		rc.peers.borrowers[job] = &ck
+	}
 	live := slices.DeleteFunc(im.order, func(t *taskImage) bool { return t.gone || !t.resolveOpts(im.opts) })
 	for _, ti := range live {
 		rc.buildTask(ti)

@@ -214,14 +214,15 @@ func (c *Core) fromOwner(ev FromOwner) {
 	case Brought:
 		c.peers.brought(m)
 	case Passing:
-		c.retainContained(m.Refs)
-		c.transfers[m.Token] = refTransfer{ev.Job, m.Refs}
+		c.passing(ev.Job, m)
 	case Arrived:
-		c.arrived(m.Token)
+		c.arrived(transferID{ev.Job, m.Token})
 	case Reached:
 		c.toOwner(ev.Job, Arrived(m))
 	case JobGone:
-		c.jobGone(ev.Job)
+		c.jobGone(ev.Job, m.Err)
+	case Rejoined:
+		c.rejoined(ev.Job)
 	case Unreachable:
 		c.noteReported(ev.Job)
 		c.failBorrowed(ev.Job, m.Err)
@@ -304,6 +305,8 @@ func (c *Core) tick() {
 			c.askAgain(t.lost)
 		case timerBring:
 			c.bringNow(*t.bring)
+		case timerOpened:
+			c.openAgain(*t.bring)
 		case timerSweep:
 			c.sweeping = nil
 			c.sweepSlice()

@@ -21,6 +21,7 @@ const (
 	recActor
 	recPacked
 	recClosed
+	recBorrower
 )
 
 func begin(b []byte, kind recordKind, seq uint64) []byte {
@@ -75,4 +76,9 @@ func AppendPacked(b []byte, seq uint64, id ids.ObjectID, size uint64) []byte {
 // AppendClosed writes that nobody reads a stream any more.
 func AppendClosed(b []byte, seq uint64, id ids.TaskID) []byte {
 	return appendClosed(begin(b, recClosed, seq), &Closed{Task: id})
+}
+
+// AppendBorrower writes that a job of another home may hold objects of this one.
+func AppendBorrower(b []byte, seq uint64, job ids.JobID) []byte {
+	return appendBorrower(begin(b, recBorrower, seq), &Borrower{Job: job})
 }

@@ -279,6 +279,21 @@ func readClosed(b []byte, r *Closed) error {
 	})
 }
 
+func appendBorrower(b []byte, r *Borrower) []byte {
+	b = protofield.PutUint(b, 1, uint64(r.Job))
+	return b
+}
+
+func readBorrower(b []byte, r *Borrower) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Job = ids.JobID(f.N)
+		}
+		return err
+	})
+}
+
 func appendTaskOptions(b []byte, r *wire.TaskOptions) []byte {
 	var at int
 	b = protofield.PutString(b, 1, r.Func)

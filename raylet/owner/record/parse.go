@@ -89,6 +89,13 @@ func parseBody(kind recordKind, b []byte) (Record, error) {
 	case recClosed:
 		r := &Closed{}
 		return r, readClosed(b, r)
+	case recBorrower:
+		r := &Borrower{}
+		err := readBorrower(b, r)
+		if err == nil && r.Job == 0 {
+			err = errors.New("no job")
+		}
+		return r, err
 	}
 	return nil, errors.New("it is unknown")
 }

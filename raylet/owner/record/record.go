@@ -87,12 +87,16 @@ type Packed struct {
 // Closed says that nobody reads a task's stream any more.
 type Closed struct{ Task ids.TaskID }
 
-func (*Closed) record()  {}
-func (*Options) record() {}
-func (*Submit) record()  {}
-func (*Done) record()    {}
-func (*Object) record()  {}
-func (*Retry) record()   {}
-func (*Forget) record()  {}
-func (*Actor) record()   {}
-func (*Packed) record()  {}
+// Borrower says that a job of another home may hold objects of this one.
+type Borrower struct{ Job ids.JobID }
+
+func (*Closed) record()   {}
+func (*Borrower) record() {}
+func (*Options) record()  {}
+func (*Submit) record()   {}
+func (*Done) record()     {}
+func (*Object) record()   {}
+func (*Retry) record()    {}
+func (*Forget) record()   {}
+func (*Actor) record()    {}
+func (*Packed) record()   {}

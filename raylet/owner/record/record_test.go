@@ -126,7 +126,7 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		seq := rapid.Uint64().Draw(rt, "number")
 		var b []byte
 		var want Record
-		switch rapid.IntRange(0, 8).Draw(rt, "record") {
+		switch rapid.IntRange(0, 9).Draw(rt, "record") {
 		case 0:
 			r := &Options{No: 1 + rapid.Uint32Max(1<<30).Draw(rt, "no"), Opts: d.options()}
 			b, want = AppendOptions(nil, seq, r.No, EncodeOptions(nil, r.Opts)), r
@@ -182,6 +182,9 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 		case 8:
 			r := &Closed{Task: d.task()}
 			b, want = AppendClosed(nil, seq, r.Task), r
+		case 9:
+			r := &Borrower{Job: ids.JobID(1 + rapid.Uint64Max(1<<62).Draw(rt, "job"))}
+			b, want = AppendBorrower(nil, seq, r.Job), r
 		}
 		got, n, err := Parse(b)
 		if err != nil || n != seq || !reflect.DeepEqual(got, want) {
@@ -205,6 +208,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(AppendActor(nil, 1, &Actor{Actor: ids.ActorID(s.ID), State: actor.Alive, Lease: 5}))
 	f.Add(AppendPacked(nil, 1, s.ID.Return(0), 77))
 	f.Add(AppendClosed(nil, 1, s.ID))
+	f.Add(AppendBorrower(nil, 1, 7))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, seq, err := Parse(b)
 		if err != nil {

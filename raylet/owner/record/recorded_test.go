@@ -72,6 +72,7 @@ func samples() map[string][]byte {
 		"actor, least": AppendActor(nil, 12, &Actor{Actor: ids.ActorID(id)}),
 		"packed":       AppendPacked(nil, 13, obj, 1<<20),
 		"closed":       AppendClosed(nil, 14, id),
+		"borrower":     AppendBorrower(nil, 15, ids.JobID(ids.MaxHome.ID(7))),
 	}
 }
 
@@ -135,6 +136,8 @@ func written(r Record, seq uint64) []byte {
 		return AppendPacked(nil, seq, r.ID, r.Size)
 	case *Closed:
 		return AppendClosed(nil, seq, r.Task)
+	case *Borrower:
+		return AppendBorrower(nil, seq, r.Job)
 	}
 	return nil
 }
