@@ -27,6 +27,7 @@ func (l *links) alone() bool { return l.cfg.Cluster == nil }
 // start lets other nodes talk with this one, which is ready for them.
 func (l *links) start() (err error) {
 	if l.alone() {
+		l.early.end()
 		return nil
 	}
 	c := l.cfg.Cluster
@@ -49,6 +50,7 @@ func (l *links) start() (err error) {
 	if err != nil {
 		return err
 	}
+	l.early.end()
 	l.work.Go(l.chooser.report)
 	l.work.Go(l.compareClocks)
 	return nil
@@ -142,6 +144,12 @@ func (l *links) take(node ids.Home, m internode.Msg) error {
 		l.owners.post(m.Job, owner.FromStore{Node: node, Msg: m.Msg})
 	case *internode.JobClosed:
 		l.closed(node, m.Job)
+	case *internode.PeerWords:
+		for _, w := range m.Msgs {
+			l.fromPeer(dealing{own: m.To, far: m.From}, owner.Words{Msg: w})
+		}
+	case *internode.ToPeer:
+		l.fromPeer(dealing{own: m.To, far: m.From}, m.Msg)
 	case *internode.FindBlob, *internode.BlobFound, *internode.PullBlob, *internode.BlobChunk, *internode.OfferBlob, *internode.BlobTaken:
 		l.blobs.take(node, m)
 	case *internode.Report:
@@ -178,13 +186,16 @@ func (l *links) notice(node ids.Home, n remote.Notice) {
 	case remote.Up:
 		l.lives.heard(n.Peer)
 		l.box(node).Meet(n.Peer.Epoch)
+		l.peersTalk(node)
 		l.chooser.deliver(cluster.NodeUp{Node: node})
 		l.chooser.wake()
 	case remote.Restarted:
 		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v was started again", node))
+		l.peersRejoined(node)
 	case remote.Gone:
 		l.lives.end(n.Was)
 		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v is dead", node))
+		l.peersGone(node, homeDead(node))
 	case remote.Refused:
 		l.cfg.Logger.Warn("a message to another node was given back", "node", node, "err", n.Err)
 	}

@@ -206,6 +206,8 @@ type links struct {
 	lender   *lend.Lender     // the locals'
 	hub      *remoteshell.Hub // nil until it is open
 	clearing *clearing        // of jobs of other nodes that were closed
+	dealings *dealings        // of this node's jobs with those of others
+	early    earlyWords       // until the hub is open
 
 	mu       sync.Mutex
 	clocks   *clocks.Core                    // guarded by mu
@@ -214,6 +216,7 @@ type links struct {
 	decoders map[ids.Home]*internode.Decoder // guarded by mu; each is used by the one goroutine that delivers the node's messages
 	agents   map[ids.JobID]*agent            // guarded by mu: of jobs of other nodes
 	openings uint64                          // guarded by mu: the number of the agent made last
+	sought   map[ids.Home]bool               // guarded by mu: nodes of which the control plane is being asked
 
 	opening sync.Mutex               // held while a job is opened or closed on another node, until that is said
 	opened  map[ids.JobID][]ids.Home // guarded by opening: where jobs of this node are open

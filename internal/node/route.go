@@ -148,8 +148,7 @@ func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs 
 }
 
 // References go from job to job inside messages: of a worker whose actor another job calls, and of whoever got a reference so. Their owners
-// hold them from before such a message is passed on until the owner that gets it has said that it holds them itself. Those of another home nobody here
-// can hold: the owner that gets the message asks for them, and is refused.
+// hold them from before such a message is passed on until the owner that gets it has said that it holds them itself.
 
 // sendAcross passes a message on to an owner, with the references to other jobs' objects that are in it.
 func (r *router) sendAcross(ctx context.Context, s *session, job ids.JobID, m wire.Msg) error {
@@ -157,27 +156,26 @@ func (r *router) sendAcross(ctx context.Context, s *session, job ids.JobID, m wi
 		return r.sendOwner(ctx, s, job, []wire.Msg{m})
 	}
 	refs := route.Foreign(job, m)
-	maps.DeleteFunc(refs, func(of ids.JobID, _ []ids.ObjectID) bool { return r.numbers.Answers(of) != nil })
 	owners := slices.Sorted(maps.Keys(refs))
-	token := r.crossings.Add(1)
+	token := r.numbers.Epoch()<<epochShift + r.crossings.Add(1)
 	for _, of := range owners {
-		r.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
+		r.toPeer(job, of, owner.Passing{Token: token, Refs: refs[of]})
 	}
 	err := r.sendOwner(ctx, s, job, []wire.Msg{m})
 	for _, of := range owners {
 		if o := r.owners.get(job); o != nil {
 			o.ref.Deliver(owner.FromOwner{Job: of, Msg: owner.Reached{Token: token}})
 		} else {
-			r.owners.post(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
+			r.toPeer(job, of, owner.Arrived{Token: token})
 		}
 	}
 	return err
 }
 
-// toPeer passes on what the owner of one job says to that of another. The owner of a job of another home is not reached, which is no word on whether the job lives.
+// toPeer passes on what the owner of one job says to that of another.
 func (r *router) toPeer(from, to ids.JobID, m owner.PeerMsg) {
-	if err := r.numbers.Answers(to); err != nil {
-		r.owners.post(from, owner.FromOwner{Job: to, Msg: owner.Unreachable{Err: errs.From(err)}})
+	if r.numbers.Answers(to) != nil {
+		r.links.toPeer(dealing{own: from, far: to}, m)
 		return
 	}
 	if o := r.owners.get(to); o != nil {

@@ -94,6 +94,33 @@ func (d *Decoder) clients(b []byte, job *ids.JobID, items *[]ClientMsgs, read fu
 	})
 }
 
+func (e *Encoder) appendPeerWords(b []byte, m *PeerWords) ([]byte, error) {
+	b = protofield.PutUint(b, 1, uint64(m.From))
+	b = protofield.PutUint(b, 2, uint64(m.To))
+	b, at := protofield.Open(b, 3)
+	for _, w := range m.Msgs {
+		var err error
+		if b, err = e.local.Append(b, w); err != nil {
+			return nil, errs.New(errs.CodeInvalid, "job %v: %s", m.From, errs.From(err).Msg)
+		}
+	}
+	return protofield.Shut(b, at), nil
+}
+
+func (d *Decoder) readPeerWords(b []byte, m *PeerWords) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			m.From = ids.JobID(f.N)
+		case 2:
+			m.To = ids.JobID(f.N)
+		case 3:
+			m.Msgs, err = d.local.Messages(m.Msgs, f.B)
+		}
+		return err
+	})
+}
+
 func clientMsgs(b []byte, m *ClientMsgs, read func([]wire.Msg, []byte) ([]wire.Msg, error)) error {
 	return protofield.Each(b, func(f protofield.Field) (err error) {
 		switch f.Num {

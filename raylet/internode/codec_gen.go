@@ -7,6 +7,7 @@ import (
 	"mobula/internal/protofield"
 	"mobula/objectstore"
 	"mobula/raylet/cluster"
+	"mobula/raylet/owner"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -60,6 +61,10 @@ func (e *Encoder) body(b []byte, m Msg) ([]byte, error) {
 		b = appendOfferBlob(b, m)
 	case *BlobTaken:
 		b = appendBlobTaken(b, m)
+	case *PeerWords:
+		return e.appendPeerWords(b, m)
+	case *ToPeer:
+		b = appendToPeer(b, m)
 	}
 	return b, nil
 }
@@ -136,6 +141,12 @@ func (d *Decoder) read(k Kind, b []byte) (Msg, error) {
 	case KindBlobTaken:
 		m := new(BlobTaken)
 		return m, readBlobTaken(b, m)
+	case KindPeerWords:
+		m := new(PeerWords)
+		return m, d.readPeerWords(b, m)
+	case KindToPeer:
+		m := new(ToPeer)
+		return m, readToPeer(b, m)
 	}
 	return nil, nil
 }
@@ -967,6 +978,79 @@ func readBlobTaken(b []byte, r *BlobTaken) error {
 		}
 		return err
 	})
+}
+
+func appendToPeer(b []byte, r *ToPeer) []byte {
+	var at int
+	b = protofield.PutUint(b, 1, uint64(r.From))
+	b = protofield.PutUint(b, 2, uint64(r.To))
+	switch m := r.Msg.(type) {
+	case owner.Bring:
+		b, at = protofield.Open(b, 3)
+		b = appendOwnerBring(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.Brought:
+		b, at = protofield.Open(b, 4)
+		b = appendOwnerBrought(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.BorrowLost:
+		b, at = protofield.Open(b, 5)
+		b = appendOwnerBorrowLost(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.Passing:
+		b, at = protofield.Open(b, 6)
+		b = appendOwnerPassing(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.Arrived:
+		b, at = protofield.Open(b, 7)
+		b = appendOwnerArrived(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.JobGone:
+		b, at = protofield.Open(b, 8)
+		b = appendOwnerJobGone(b, &m)
+		b = protofield.Shut(b, at)
+	}
+	return b
+}
+
+func readToPeer(b []byte, r *ToPeer) error {
+	err := protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.From = ids.JobID(f.N)
+		case 2:
+			r.To = ids.JobID(f.N)
+		case 3:
+			var m owner.Bring
+			err = readOwnerBring(f.B, &m)
+			r.Msg = m
+		case 4:
+			var m owner.Brought
+			err = readOwnerBrought(f.B, &m)
+			r.Msg = m
+		case 5:
+			var m owner.BorrowLost
+			err = readOwnerBorrowLost(f.B, &m)
+			r.Msg = m
+		case 6:
+			var m owner.Passing
+			err = readOwnerPassing(f.B, &m)
+			r.Msg = m
+		case 7:
+			var m owner.Arrived
+			err = readOwnerArrived(f.B, &m)
+			r.Msg = m
+		case 8:
+			var m owner.JobGone
+			err = readOwnerJobGone(f.B, &m)
+			r.Msg = m
+		}
+		return err
+	})
+	if err == nil && r.Msg == nil {
+		err = errNothingInside
+	}
+	return err
 }
 
 func appendProgram(b []byte, r *wire.Program) []byte {
@@ -1976,6 +2060,120 @@ func readClusterNode(b []byte, r *cluster.Node) error {
 	})
 }
 
+func appendOwnerBring(b []byte, r *owner.Bring) []byte {
+	if !r.ID.IsZero() {
+		b = protofield.PutObject(b, 1, &r.ID)
+	}
+	b = protofield.PutUint(b, 2, uint64(r.Node))
+	return b
+}
+
+func readOwnerBring(b []byte, r *owner.Bring) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			err = f.Object(&r.ID)
+		case 2:
+			r.Node = ids.Home(f.N)
+		}
+		return err
+	})
+}
+
+func appendOwnerBrought(b []byte, r *owner.Brought) []byte {
+	if !r.ID.IsZero() {
+		b = protofield.PutObject(b, 1, &r.ID)
+	}
+	b = protofield.PutUint(b, 2, uint64(r.Node))
+	b = protofield.PutBool(b, 3, r.Gone)
+	return b
+}
+
+func readOwnerBrought(b []byte, r *owner.Brought) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			err = f.Object(&r.ID)
+		case 2:
+			r.Node = ids.Home(f.N)
+		case 3:
+			r.Gone = f.N != 0
+		}
+		return err
+	})
+}
+
+func appendOwnerBorrowLost(b []byte, r *owner.BorrowLost) []byte {
+	var at int
+	b = protofield.PutUint(b, 1, uint64(r.Node))
+	b, at = protofield.Open(b, 2)
+	b = appendObjectstoreLost(b, &r.Lost)
+	b = protofield.Shut(b, at)
+	return b
+}
+
+func readOwnerBorrowLost(b []byte, r *owner.BorrowLost) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Node = ids.Home(f.N)
+		case 2:
+			err = readObjectstoreLost(f.B, &r.Lost)
+		}
+		return err
+	})
+}
+
+func appendOwnerPassing(b []byte, r *owner.Passing) []byte {
+	b = protofield.PutUint(b, 1, r.Token)
+	for i := range r.Refs {
+		b = protofield.PutObject(b, 2, &r.Refs[i])
+	}
+	return b
+}
+
+func readOwnerPassing(b []byte, r *owner.Passing) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Token = f.N
+		case 2:
+			err = f.Object(protofield.More(f, &r.Refs))
+		}
+		return err
+	})
+}
+
+func appendOwnerArrived(b []byte, r *owner.Arrived) []byte {
+	b = protofield.PutUint(b, 1, r.Token)
+	return b
+}
+
+func readOwnerArrived(b []byte, r *owner.Arrived) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Token = f.N
+		}
+		return err
+	})
+}
+
+func appendOwnerJobGone(b []byte, r *owner.JobGone) []byte {
+	b = appendError(b, 1, r.Err)
+	return b
+}
+
+func readOwnerJobGone(b []byte, r *owner.JobGone) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Err, err = readError(f.B)
+		}
+		return err
+	})
+}
+
 func appendSchedClassKey(b []byte, r *sched.ClassKey) []byte {
 	b = protofield.PutUint(b, 1, uint64(r.Job))
 	b = protofield.PutUint(b, 2, uint64(r.Class))
@@ -2468,6 +2666,12 @@ func inSchema(m Msg) (inside any, ok bool) {
 	case *FromStore:
 		switch m.Msg.(type) {
 		case objectstore.ArgsPinned, objectstore.ArgsWait, objectstore.ArgsRefused, objectstore.CreateWaits, objectstore.Lost, objectstore.Inventory, objectstore.Imported, objectstore.Evicted, objectstore.CreateReady:
+		default:
+			return m.Msg, false
+		}
+	case *ToPeer:
+		switch m.Msg.(type) {
+		case owner.Bring, owner.Brought, owner.BorrowLost, owner.Passing, owner.Arrived, owner.JobGone:
 		default:
 			return m.Msg, false
 		}

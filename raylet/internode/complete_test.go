@@ -29,6 +29,10 @@ func TestEveryMessageOfAnOwnerHasAPlace(t *testing.T) {
 			"Export", "ExportDone", "NodeGone", // of another node's store, and of the cluster
 			"Pack", "JobOpened",
 		}},
+		{"owner", "../owner/peers.go", "peerMsg", []string{
+			"Words",                              // PeerWords
+			"Reached", "Rejoined", "Unreachable", // what a node tells its owners
+		}},
 	} {
 		f, err := parser.ParseFile(token.NewFileSet(), c.path, nil, parser.SkipObjectResolution)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/cluster"
+	"mobula/raylet/owner"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -29,6 +30,7 @@ var newMsg = map[Kind]func() Msg{
 	KindFindBlob: func() Msg { return new(FindBlob) }, KindBlobFound: func() Msg { return new(BlobFound) },
 	KindPullBlob: func() Msg { return new(PullBlob) }, KindBlobChunk: func() Msg { return new(BlobChunk) },
 	KindOfferBlob: func() Msg { return new(OfferBlob) }, KindBlobTaken: func() Msg { return new(BlobTaken) },
+	KindPeerWords: func() Msg { return new(PeerWords) }, KindToPeer: func() Msg { return new(ToPeer) },
 }
 
 // insides are the messages that may be inside one of a kind.
@@ -49,6 +51,7 @@ var insides = map[Kind][]any{
 		objectstore.ArgsPinned{}, objectstore.ArgsWait{}, objectstore.ArgsRefused{}, objectstore.CreateWaits{}, objectstore.Lost{}, objectstore.Inventory{},
 		objectstore.Imported{}, objectstore.Evicted{}, objectstore.CreateReady{},
 	},
+	KindToPeer: {owner.Bring{}, owner.Brought{}, owner.BorrowLost{}, owner.Passing{}, owner.Arrived{}, owner.JobGone{}},
 }
 
 // eachMessage runs f for every kind of message, and for each that may be inside.

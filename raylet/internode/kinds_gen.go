@@ -27,6 +27,8 @@ const (
 	KindBlobChunk
 	KindOfferBlob
 	KindBlobTaken
+	KindPeerWords
+	KindToPeer
 	kindEnd
 )
 
@@ -54,6 +56,8 @@ var kindNames = [kindEnd]string{
 	KindBlobChunk:    "BlobChunk",
 	KindOfferBlob:    "OfferBlob",
 	KindBlobTaken:    "BlobTaken",
+	KindPeerWords:    "PeerWords",
+	KindToPeer:       "ToPeer",
 }
 
 // Kind is KindOpenJob.
@@ -124,3 +128,9 @@ func (*OfferBlob) Kind() Kind { return KindOfferBlob }
 
 // Kind is KindBlobTaken.
 func (*BlobTaken) Kind() Kind { return KindBlobTaken }
+
+// Kind is KindPeerWords.
+func (*PeerWords) Kind() Kind { return KindPeerWords }
+
+// Kind is KindToPeer.
+func (*ToPeer) Kind() Kind { return KindToPeer }

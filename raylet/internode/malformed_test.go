@@ -13,6 +13,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -54,6 +55,8 @@ func TestMalformedPayloads(t *testing.T) {
 		{"bad list of homes", message(KindToStore, inside(12, inside(5, []byte{1, 0x80}))), errs.ErrProtocol, []string{"ToStore", "EOF"}},
 		{"bad label", message(KindReport, inside(1, inside(6, []byte{1 << 3}))), errs.ErrProtocol, []string{"Report", "EOF"}},
 		{"bad error", message(KindCloseJob, inside(2, inside(2, []byte{0xff}))), errs.ErrProtocol, []string{"CloseJob", "not UTF-8"}},
+		{"nothing for an owner", message(KindToPeer, []byte{1 << 3, 5}), errs.ErrVersion, []string{"ToPeer", "no message inside"}},
+		{"half an owner's word", message(KindPeerWords, inside(3, []byte{7<<3 | 2, 9})), errs.ErrProtocol, []string{"PeerWords", "announces 9 bytes"}},
 		{"bad client message", message(KindFromClients, inside(2, inside(2, inside(7, inside(1, []byte{1, 2}))))), errs.ErrProtocol, []string{"FromClients", "id of 2 bytes"}},
 		{"half a client message", message(KindFromClients, inside(2, inside(2, []byte{7<<3 | 2, 9}))), errs.ErrProtocol, []string{"FromClients", "announces 9 bytes"}},
 		{"too large", make([]byte, MaxPayload+1), errs.ErrProtocol, []string{fmt.Sprint("the limit is ", MaxPayload)}},
@@ -113,6 +116,8 @@ func TestWhatCannotBeSent(t *testing.T) {
 		{"of no owner", &ToSched{Msg: sched.Tick{}}, "ToSched: a sched.Tick does not go"},
 		{"values", &ToStore{Msg: objectstore.Pack{}}, "ToStore: a objectstore.Pack does not go"},
 		{"packed", &FromStore{Msg: objectstore.Packed{}}, "FromStore: a objectstore.Packed does not go"},
+		{"of a node", &ToPeer{Msg: owner.Rejoined{}}, "ToPeer: a owner.Rejoined does not go"},
+		{"no word", &PeerWords{From: 9, Msgs: []wire.Msg{nil}}, "PeerWords: job 9: a nil message"},
 		{"of no client", &ToClients{Items: []ClientMsgs{{Client: 9, Msgs: []wire.Msg{nil}}}}, "ToClients: client 9: a nil message"},
 		{"bad value", &FromClients{Items: []ClientMsgs{{Msgs: []wire.Msg{&wire.PutValue{Value: wire.Value{Meta: make([]byte, wire.MaxMeta+1)}}}}}}, "Meta is 4097 bytes"},
 		{"too large", &ToStore{Msg: objectstore.SealObject{Meta: make([]byte, MaxPayload)}}, fmt.Sprint("the limit is ", MaxPayload)},

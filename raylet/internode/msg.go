@@ -5,6 +5,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/cluster"
+	"mobula/raylet/owner"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -12,9 +13,12 @@ import (
 // Version of the protocol between nodes that this build speaks, and MinVersion, the oldest that it still understands. Each release speaks that of the
 // one before too, since a cluster is upgraded node by node.
 const (
-	Version    = 2
+	Version    = 3
 	MinVersion = 1
 )
+
+// PeersTalk is the first version in which owners of jobs of different homes talk with each other: PeerWords and ToPeer.
+const PeersTalk = 3
 
 // Kind numbers the messages; it is the field number in Payload of internode.proto.
 type Kind uint8
@@ -174,6 +178,20 @@ type BlobTaken struct {
 	Err  *errs.Error
 }
 
+// Of two jobs, from the home of one to the home of the other: what the owner of the one says to the owner of the other (owner.FromOwner).
+
+// PeerWords is what a client and its owner say to each other as well (owner.Words), in the order said.
+type PeerWords struct {
+	From, To ids.JobID
+	Msgs     []wire.Msg
+}
+
+// ToPeer is what only owners say to each other: any owner.PeerMsg but Words, and what a node itself tells its owners of others.
+type ToPeer struct {
+	From, To ids.JobID
+	Msg      owner.PeerMsg
+}
+
 func (*OpenJob) msg()      {}
 func (*CloseJob) msg()     {}
 func (*ToClients) msg()    {}
@@ -192,3 +210,5 @@ func (*PullBlob) msg()     {}
 func (*BlobChunk) msg()    {}
 func (*OfferBlob) msg()    {}
 func (*BlobTaken) msg()    {}
+func (*PeerWords) msg()    {}
+func (*ToPeer) msg()       {}

@@ -4,6 +4,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -57,6 +58,15 @@ func Check(m Msg, from, self ids.Home) error {
 		return blob(m, m.Job, m.What, self, from)
 	case *BlobChunk:
 		return blob(m, m.Job, m.What, self, from)
+
+	case *PeerWords:
+		err := betweenJobs(m, m.From, m.To, from, self)
+		for _, w := range m.Msgs {
+			err = firstOf(err, peerWord(m, w, from))
+		}
+		return err
+	case *ToPeer:
+		return firstOf(betweenJobs(m, m.From, m.To, from, self), toPeer(m, from))
 
 	case *Report, *AskTime, *TellTime, *Ask, *Answer: // of a node, which is who it says
 		return nil
@@ -192,12 +202,7 @@ func toStore(m *ToStore, self ids.Home) error {
 	case objectstore.Located:
 		return of(m, m.Job, x.ID.Job(), from)
 	case objectstore.Free:
-		for _, id := range x.IDs {
-			if err := of(m, m.Job, id.Job(), from); err != nil {
-				return err
-			}
-		}
-		return nil
+		return objectsOf(m, m.Job, x.IDs, from)
 	case objectstore.PinForGet:
 		asks := x.Job
 		if asks == 0 {
@@ -261,6 +266,59 @@ func fromStore(m *FromStore, from ids.Home) error {
 		return err
 	}
 	return noPlace(m, m.Msg)
+}
+
+// betweenJobs is for what the owner of one job says to the owner of another.
+func betweenJobs(m Msg, says, hears ids.JobID, from, self ids.Home) error {
+	return firstOf(ofHome(m, says, from), toHome(m, hears, from, self))
+}
+
+// peerWord checks one of the words of an owner to another: about objects of the job that hears it, or what became of one of the job that says it.
+func peerWord(m *PeerWords, w wire.Msg, from ids.Home) error {
+	switch w := w.(type) {
+	case *wire.AddRef:
+		return of(m, m.To, w.ID.Job(), from)
+	case *wire.Get:
+		return of(m, m.To, w.ID.Job(), from)
+	case *wire.Release:
+		return objectsOf(m, m.To, w.IDs, from)
+	case *wire.Holdings:
+		return objectsOf(m, m.To, w.Handles, from)
+	case *wire.Cancel:
+		return of(m, m.To, w.Task.Job(), from)
+	case *wire.Resolved:
+		return of(m, m.From, w.ID.Job(), from)
+	case *wire.Resync:
+		return nil
+	}
+	return noPlace(m, w)
+}
+
+// toPeer checks what only owners say to each other.
+func toPeer(m *ToPeer, from ids.Home) error {
+	switch x := m.Msg.(type) {
+	case owner.Bring:
+		return of(m, m.To, x.ID.Job(), from)
+	case owner.Brought:
+		return of(m, m.From, x.ID.Job(), from)
+	case owner.BorrowLost:
+		return of(m, m.To, x.Lost.ID.Job(), from)
+	case owner.Passing:
+		return objectsOf(m, m.To, x.Refs, from)
+	case owner.Arrived, owner.JobGone:
+		return nil
+	}
+	return noPlace(m, m.Msg)
+}
+
+// objectsOf is for what is said of objects of a job.
+func objectsOf(m Msg, job ids.JobID, list []ids.ObjectID, from ids.Home) error {
+	for _, id := range list {
+		if err := of(m, job, id.Job(), from); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func noPlace(m Msg, inside any) error {

@@ -8,6 +8,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
@@ -32,6 +33,8 @@ func TestWhoMaySendAMessage(t *testing.T) {
 	fromSched := func(m sched.OwnerMsg) Msg { return &FromSched{Job: mine, Msg: m} }
 	toStore := func(ev objectstore.Event) Msg { return &ToStore{Job: theirs, Msg: ev} }
 	fromStore := func(m objectstore.OwnerMsg) Msg { return &FromStore{Job: mine, Msg: m} }
+	words := func(msgs ...wire.Msg) Msg { return &PeerWords{From: theirs, To: mine, Msgs: msgs} }
+	toPeer := func(m owner.PeerMsg) Msg { return &ToPeer{From: theirs, To: mine, Msg: m} }
 	seen := map[string]bool{}
 	name := func(m Msg) string {
 		var inside any
@@ -43,6 +46,8 @@ func TestWhoMaySendAMessage(t *testing.T) {
 		case *ToStore:
 			inside = m.Msg
 		case *FromStore:
+			inside = m.Msg
+		case *ToPeer:
 			inside = m.Msg
 		default:
 			return m.Kind().String()
@@ -142,6 +147,22 @@ func TestWhoMaySendAMessage(t *testing.T) {
 			fromStore(objectstore.Inventory{Job: others}), fromStore(objectstore.Inventory{Job: mine, Objects: []objectstore.SealedInfo{{ID: object(others)}}}),
 			fromStore(objectstore.Inventory{Job: mine, Left: []objectstore.Left{{ID: object(others)}}}),
 		}},
+
+		{[]Msg{
+			words(), words(&wire.AddRef{ID: object(mine)}, &wire.Get{ID: object(mine)}, &wire.Release{IDs: []ids.ObjectID{object(mine)}}, &wire.Cancel{Task: task(mine)}),
+			words(&wire.Holdings{Handles: []ids.ObjectID{object(mine)}}), words(&wire.Resolved{ID: object(theirs)}), words(&wire.Resync{}),
+		}, []Msg{
+			&PeerWords{From: others, To: mine}, &PeerWords{From: mine, To: mine}, &PeerWords{From: theirs, To: others}, &PeerWords{From: theirs, To: second},
+			words(&wire.AddRef{ID: object(others)}), words(&wire.Get{ID: object(theirs)}), words(&wire.Resync{}, &wire.Get{ID: object(others)}),
+			words(&wire.Release{IDs: []ids.ObjectID{object(mine), object(others)}}), words(&wire.Cancel{Task: task(others)}),
+			words(&wire.Holdings{Handles: []ids.ObjectID{object(others)}}), words(&wire.Resolved{ID: object(mine)}), words(&wire.Resolved{ID: object(second)}),
+		}},
+		{[]Msg{toPeer(owner.Bring{ID: object(mine), Node: third})}, []Msg{toPeer(owner.Bring{ID: object(others)}), &ToPeer{From: others, To: mine, Msg: owner.Bring{ID: object(mine)}}}},
+		{[]Msg{toPeer(owner.Brought{ID: object(theirs)})}, []Msg{toPeer(owner.Brought{ID: object(mine)}), toPeer(owner.Brought{ID: object(second)})}},
+		{[]Msg{toPeer(owner.BorrowLost{Lost: objectstore.Lost{ID: object(mine)}})}, []Msg{toPeer(owner.BorrowLost{Lost: objectstore.Lost{ID: object(theirs)}})}},
+		{[]Msg{toPeer(owner.Passing{Refs: []ids.ObjectID{object(mine)}})}, []Msg{toPeer(owner.Passing{Refs: []ids.ObjectID{object(mine), object(others)}})}},
+		{[]Msg{toPeer(owner.Arrived{Token: 1})}, []Msg{&ToPeer{From: others, To: mine, Msg: owner.Arrived{}}, &ToPeer{From: theirs, To: others, Msg: owner.Arrived{}}}},
+		{[]Msg{toPeer(owner.JobGone{})}, []Msg{&ToPeer{From: mine, To: mine, Msg: owner.JobGone{}}, &ToPeer{From: others, To: mine, Msg: owner.JobGone{}}}},
 	} {
 		for _, m := range c.may {
 			seen[name(m)] = true
@@ -167,6 +188,8 @@ func TestAMessageWithoutAPlaceIsRefused(t *testing.T) {
 	theirs, mine := ids.JobID(there.ID(7)), ids.JobID(here.ID(7))
 	for _, m := range []Msg{
 		nil, &ToSched{Job: theirs}, &ToSched{Job: theirs, Msg: sched.Tick{}}, &FromSched{Job: mine}, &FromSched{Job: mine, Msg: sched.Unable{}},
+		&PeerWords{From: theirs, To: mine, Msgs: []wire.Msg{&wire.Submit{}}}, &ToPeer{From: theirs, To: mine}, &ToPeer{From: theirs, To: mine, Msg: owner.Rejoined{}},
+		&ToPeer{From: theirs, To: mine, Msg: owner.Words{}},
 		&ToStore{Job: theirs}, &ToStore{Job: theirs, Msg: objectstore.NodeGone{Node: here}}, &FromStore{Job: mine}, &FromStore{Job: mine, Msg: objectstore.Packed{}},
 	} {
 		if err := Check(m, there, here); !errors.Is(err, errs.ErrProtocol) {

@@ -7,7 +7,7 @@ import (
 )
 
 // byHandBetween are the messages between nodes whose codec is by hand: those that carry batches of the local protocol's messages, as frames.
-var byHandBetween = map[string]bool{"ToClients": true, "FromClients": true, "ClientMsgs": true}
+var byHandBetween = map[string]bool{"ToClients": true, "FromClients": true, "ClientMsgs": true, "PeerWords": true}
 
 // betweenNodes writes the codec of the messages between nodes.
 func betweenNodes(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
@@ -16,7 +16,7 @@ func betweenNodes(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 		return nil, err
 	}
 	k := &fieldCodec{in: in, pkg: "internode", schema: f, source: goSource("internode",
-		"mobula/internal/ids", "mobula/internal/protofield", "mobula/objectstore", "mobula/raylet/cluster", "mobula/raylet/sched", "mobula/wire")}
+		"mobula/internal/ids", "mobula/internal/protofield", "mobula/objectstore", "mobula/raylet/cluster", "mobula/raylet/owner", "mobula/raylet/sched", "mobula/wire")}
 	for _, m := range all {
 		k.add(m, "internode."+string(m.Name()))
 	}

@@ -28,7 +28,7 @@ type goField struct {
 // packages have the structs and the named numbers and lists.
 var packages = []string{
 	"wire", "internal/errs", "internal/ids", "raylet/owner/record", "raylet/owner/task", "raylet/owner/actor",
-	"raylet/internode", "raylet/cluster", "raylet/sched", "objectstore",
+	"raylet/internode", "raylet/owner", "raylet/cluster", "raylet/sched", "objectstore",
 }
 
 func readStructs(root string) (*goTypes, error) {
