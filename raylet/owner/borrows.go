@@ -3,6 +3,7 @@ package owner
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"mobula/internal/ids"
 )
@@ -49,10 +50,29 @@ func (br *borrows) wait(id ids.ObjectID, w borrowWait) {
 		br.byID[id] = b
 	}
 	if !slices.Contains(b.nodes(), w.node) {
-		br.toOwner(id.Job(), Bring{ID: id, Node: w.node})
+		br.askToBring(Bring{ID: id, Node: w.node})
 	}
 	if !slices.Contains(b.waits, w) {
 		b.waits = append(b.waits, w)
+	}
+}
+
+// bringPatience is how long an owner of another home may not answer a Bring before it is asked again: it may have heard of the end of the node's last life, and given
+// up what was asked of it, when this one had heard of the next life already.
+const bringPatience = time.Second
+
+// askToBring asks an object's owner to have the store of a node know of it.
+func (br *borrows) askToBring(m Bring) {
+	br.toOwner(m.ID.Job(), m)
+	if br.far(m.ID.Job()) {
+		br.timers.add(br.now+int64(bringPatience), timer{kind: timerBringAgain, bring: &bringing{Bring: m}})
+	}
+}
+
+// bringAgain asks again where somebody waits still.
+func (br *borrows) bringAgain(m bringing) {
+	if b := br.byID[m.ID]; b != nil && slices.Contains(b.nodes(), m.Node) {
+		br.askToBring(m.Bring)
 	}
 }
 
@@ -157,7 +177,7 @@ func (br *borrows) repeatAsks(job ids.JobID) {
 			continue
 		}
 		for _, node := range br.byID[id].nodes() {
-			br.toOwner(job, Bring{ID: id, Node: node})
+			br.askToBring(Bring{ID: id, Node: node})
 		}
 	}
 }

@@ -2,7 +2,6 @@ package owner
 
 import (
 	"slices"
-	"time"
 
 	"mobula/internal/ids"
 	"mobula/objectstore"
@@ -53,22 +52,12 @@ func (pe *peers) bringNow(m bringing) {
 		pe.copies.locate(o, m.Node)
 	default:
 		pe.copies.expect(o, m.Node)
-		pe.awaited = append(pe.awaited, m)
-		pe.timers.add(pe.now+int64(openPatience), timer{kind: timerOpened, bring: &m})
+		if !slices.Contains(pe.awaited, m) {
+			pe.awaited = append(pe.awaited, m)
+		}
 		return
 	}
 	pe.toOwner(m.to, answer)
-}
-
-// openPatience is how long the job may not be open on a node before that is asked for again. Another job's node may know of the node earlier than this one's.
-const openPatience = time.Second
-
-// openAgain asks again for the job to be open on a node, if that is waited for.
-func (pe *peers) openAgain(m bringing) {
-	if i := slices.Index(pe.awaited, m); i >= 0 {
-		pe.awaited = slices.Delete(pe.awaited, i, i+1)
-		pe.bringNow(m)
-	}
 }
 
 // brought is the answer of an object's own owner.

@@ -305,8 +305,8 @@ func (c *Core) tick() {
 			c.askAgain(t.lost)
 		case timerBring:
 			c.bringNow(*t.bring)
-		case timerOpened:
-			c.openAgain(*t.bring)
+		case timerBringAgain:
+			c.bringAgain(*t.bring)
 		case timerSweep:
 			c.sweeping = nil
 			c.sweepSlice()

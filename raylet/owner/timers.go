@@ -21,7 +21,7 @@ const (
 	timerNear                          // a task may go where its arguments are not
 	timerAsk                           // an object that a store lacked is asked for again
 	timerBring                         // a node's store is told anew of an object that it lacked, for another job
-	timerOpened                        // the job is to be open on a node, for another job
+	timerBringAgain                    // the owner of another home has not answered yet
 )
 
 // timerHeap is the timers that are set, earliest first.
