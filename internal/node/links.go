@@ -10,6 +10,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/blobs"
+	"mobula/internal/node/dealing"
 	"mobula/internal/node/jobs"
 	"mobula/internal/node/link"
 	"mobula/objectstore"
@@ -146,10 +147,10 @@ func (l *links) take(node ids.Home, m internode.Msg) error {
 		l.closed(node, m.Job)
 	case *internode.PeerWords:
 		for _, w := range m.Msgs {
-			l.fromPeer(dealing{own: m.To, far: m.From}, owner.Words{Msg: w})
+			l.fromPeer(dealing.Pair{Own: m.To, Far: m.From}, owner.Words{Msg: w})
 		}
 	case *internode.ToPeer:
-		l.fromPeer(dealing{own: m.To, far: m.From}, m.Msg)
+		l.fromPeer(dealing.Pair{Own: m.To, Far: m.From}, m.Msg)
 	case *internode.FindBlob, *internode.BlobFound, *internode.PullBlob, *internode.BlobChunk, *internode.OfferBlob, *internode.BlobTaken:
 		l.blobs.take(node, m)
 	case *internode.Report:

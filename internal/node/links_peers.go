@@ -10,6 +10,7 @@ import (
 	"mobula/gcs"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/dealing"
 	"mobula/raylet/internode"
 	"mobula/raylet/owner"
 	"mobula/wire"
@@ -50,26 +51,26 @@ func (e *earlyWords) end() {
 }
 
 // toPeer passes on what an owner of this node says to that of a job of another home.
-func (l *links) toPeer(x dealing, m owner.PeerMsg) {
+func (l *links) toPeer(x dealing.Pair, m owner.PeerMsg) {
 	if !l.early.keep(func() { l.passToPeer(x, m) }) {
 		l.passToPeer(x, m)
 	}
 }
 
 // passToPeer is toPeer. If the job, or its home, is gone, the answer is made here.
-func (l *links) passToPeer(x dealing, m owner.PeerMsg) {
-	node := x.far.Home()
+func (l *links) passToPeer(x dealing.Pair, m owner.PeerMsg) {
+	node := x.Far.Home()
 	if l.alone() {
-		l.notReached(x, m, errs.From(l.numbers.Answers(x.far)))
+		l.notReached(x, m, errs.From(l.numbers.Answers(x.Far)))
 		return
 	}
 	if speaks := l.hub.Agreed(node); speaks != 0 && speaks < internode.PeersTalk {
 		l.notReached(x, m, tooOld(node, speaks))
 		return
 	}
-	l.dealings.note(x) // before it is looked whether the node is dead: whoever ends its life looks here after that
-	if l.owners.get(x.own) == nil {
-		l.dealings.forget(x) // the job is over, and the other was told, if it had to do with it
+	l.dealings.Note(x) // before it is looked whether the node is dead: whoever ends its life looks here after that
+	if l.owners.get(x.Own) == nil {
+		l.dealings.Forget(x) // the job is over, and the other was told, if it had to do with it
 		return
 	}
 	switch {
@@ -79,13 +80,13 @@ func (l *links) passToPeer(x dealing, m owner.PeerMsg) {
 	case !slices.Contains(l.cfg.Cluster.Others(), node):
 		l.seek(node)
 	}
-	l.say(node, betweenOwners(x.own, x.far, m))
+	l.say(node, betweenOwners(x.Own, x.Far, m))
 }
 
 // notReached refuses what was said to an owner that this node cannot talk with, if an answer is waited for.
-func (l *links) notReached(x dealing, m owner.PeerMsg, err *errs.Error) {
+func (l *links) notReached(x dealing.Pair, m owner.PeerMsg, err *errs.Error) {
 	if owner.Asks(m) {
-		l.owners.post(x.own, owner.FromOwner{Job: x.far, Msg: owner.Unreachable{Err: err}})
+		l.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: owner.Unreachable{Err: err}})
 	}
 }
 
@@ -107,46 +108,46 @@ func betweenOwners(from, to ids.JobID, m owner.PeerMsg) internode.Msg {
 }
 
 // fromPeer takes what the owner of a job of another home says to one of this node, or says that the job is over.
-func (l *links) fromPeer(x dealing, m owner.PeerMsg) {
+func (l *links) fromPeer(x dealing.Pair, m owner.PeerMsg) {
 	if _, over := m.(owner.JobGone); over {
-		l.dealings.forget(x)
-		l.owners.post(x.own, owner.FromOwner{Job: x.far, Msg: m})
+		l.dealings.Forget(x)
+		l.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: m})
 		return
 	}
-	l.dealings.note(x) // before it is looked whether there is an owner: whoever takes that away looks here after that
-	if o := l.owners.get(x.own); o != nil {
-		o.ref.Deliver(owner.FromOwner{Job: x.far, Msg: m})
+	l.dealings.Note(x) // before it is looked whether there is an owner: whoever takes that away looks here after that
+	if o := l.owners.get(x.Own); o != nil {
+		o.ref.Deliver(owner.FromOwner{Job: x.Far, Msg: m})
 		return
 	}
-	l.dealings.forget(x)
+	l.dealings.Forget(x)
 	if owner.Asks(m) {
-		l.say(x.far.Home(), betweenOwners(x.own, x.far, owner.JobGone{}))
+		l.say(x.Far.Home(), betweenOwners(x.Own, x.Far, owner.JobGone{}))
 	}
 }
 
 // peersOver tells those that a job of this node had to do with that it is over.
 func (l *links) peersOver(job ids.JobID) {
-	for _, far := range l.dealings.take(job) {
+	for _, far := range l.dealings.Take(job) {
 		l.say(far.Home(), betweenOwners(job, far, owner.JobGone{}))
 	}
 }
 
 // peersGone tells the owners of this node that the jobs of another are gone with it.
 func (l *links) peersGone(node ids.Home, err *errs.Error) {
-	for _, x := range l.dealings.withHome(node) {
+	for _, x := range l.dealings.WithHome(node) {
 		l.peerGone(x, err)
 	}
 }
 
-func (l *links) peerGone(x dealing, err *errs.Error) {
-	l.dealings.forget(x)
-	l.owners.post(x.own, owner.FromOwner{Job: x.far, Msg: owner.JobGone{Err: err}})
+func (l *links) peerGone(x dealing.Pair, err *errs.Error) {
+	l.dealings.Forget(x)
+	l.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: owner.JobGone{Err: err}})
 }
 
 // peersRejoined tells the owners of this node that another was started again, which may have its jobs still.
 func (l *links) peersRejoined(node ids.Home) {
-	for _, x := range l.dealings.withHome(node) {
-		l.owners.post(x.own, owner.FromOwner{Job: x.far, Msg: owner.Rejoined{}})
+	for _, x := range l.dealings.WithHome(node) {
+		l.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: owner.Rejoined{}})
 	}
 }
 
@@ -156,8 +157,8 @@ func (l *links) peersTalk(node ids.Home) {
 	if speaks == 0 || speaks >= internode.PeersTalk {
 		return
 	}
-	for _, x := range l.dealings.withHome(node) {
-		l.owners.post(x.own, owner.FromOwner{Job: x.far, Msg: owner.Unreachable{Err: tooOld(node, speaks)}})
+	for _, x := range l.dealings.WithHome(node) {
+		l.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: owner.Unreachable{Err: tooOld(node, speaks)}})
 	}
 }
 

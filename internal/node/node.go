@@ -10,6 +10,7 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/ids"
 	"mobula/internal/inbox"
+	"mobula/internal/node/dealing"
 	"mobula/internal/node/gather"
 	"mobula/internal/node/inspect"
 	"mobula/internal/node/jobfile"
@@ -153,7 +154,7 @@ func (n *Node) compose() {
 	n.links = links{
 		base: b, numbers: &n.numbers, sessions: &n.sessions, owners: &n.owners, router: &n.router, jobs: &n.jobs, programs: &n.programs, store: &n.store,
 		raylet: &n.raylet, chooser: &n.chooser, wired: &n.wired, questions: &n.questions, blobs: &n.blobs, lender: &n.locals.lender, boxes: make(map[ids.Home]*link.Box), decoders: make(map[ids.Home]*internode.Decoder),
-		agents: make(map[ids.JobID]*agent), clearing: newClearing(), dealings: newDealings(), sought: make(map[ids.Home]bool), clocks: clocks.New(), names: make(map[ids.Home]string),
+		agents: make(map[ids.JobID]*agent), clearing: newClearing(), dealings: dealing.New(), sought: make(map[ids.Home]bool), clocks: clocks.New(), names: make(map[ids.Home]string),
 		opened: make(map[ids.JobID][]ids.Home), lives: known,
 	}
 	n.wired = wired{

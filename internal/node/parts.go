@@ -20,6 +20,7 @@ import (
 	"mobula/internal/inbox"
 	"mobula/internal/lend"
 	"mobula/internal/node/blobs"
+	"mobula/internal/node/dealing"
 	"mobula/internal/node/enrol"
 	"mobula/internal/node/gather"
 	"mobula/internal/node/gossip"
@@ -206,7 +207,7 @@ type links struct {
 	lender   *lend.Lender     // the locals'
 	hub      *remoteshell.Hub // nil until it is open
 	clearing *clearing        // of jobs of other nodes that were closed
-	dealings *dealings        // of this node's jobs with those of others
+	dealings *dealing.Table   // of this node's jobs with those of others
 	early    earlyWords       // until the hub is open
 
 	mu       sync.Mutex

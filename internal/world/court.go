@@ -96,6 +96,6 @@ func (n *Node) readFences() {
 
 // believes tells whether a node takes another one for a part of the cluster: it knows of no life of it, or of one that is not over.
 func (n *Node) believes(o *Node) bool {
-	last := n.w.court.lives[o.home]
+	last := max(n.w.court.lives[o.home], n.links.heard[o.home])
 	return last == 0 || last > n.fences[o.home]
 }

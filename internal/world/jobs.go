@@ -203,6 +203,7 @@ func (j *jobShell) remove(job ids.JobID) {
 		delete(j.n.owners, job)
 		j.ended[job] = o
 		j.n.links.ended(job)
+		j.n.links.peersOver(job)
 	}
 	j.started = slices.DeleteFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })
 }

@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/dealing"
 	"mobula/internal/node/jobs"
 	"mobula/objectstore"
 	"mobula/raylet"
@@ -27,11 +28,13 @@ type links struct {
 	agents   map[ids.JobID]uint64     // of the jobs of other nodes that are open here: the number of their opening
 	openings uint64                   // the last number
 	opened   map[ids.JobID][]ids.Home // where jobs of this node are open
+	dealings *dealing.Table           // of this node's jobs with those of others
 	lives    map[ids.Home]uint64      // which life of a node messages are for; none: whichever there is
+	heard    map[ids.Home]uint64      // the last life of a node that this one was connected with
 }
 
 func newLinks(n *Node) *links {
-	return &links{n: n, encoders: make(map[ids.Home]*internode.Encoder), decoders: make(map[ids.Home]*internode.Decoder), agents: make(map[ids.JobID]uint64), opened: make(map[ids.JobID][]ids.Home), lives: make(map[ids.Home]uint64)}
+	return &links{n: n, encoders: make(map[ids.Home]*internode.Encoder), decoders: make(map[ids.Home]*internode.Decoder), agents: make(map[ids.JobID]uint64), opened: make(map[ids.JobID][]ids.Home), dealings: dealing.New(), lives: make(map[ids.Home]uint64), heard: make(map[ids.Home]uint64)}
 }
 
 // alone tells whether the node is of no cluster.
@@ -51,16 +54,20 @@ func (l *links) say(node ids.Home, m internode.Msg) {
 	if !l.n.believes(l.n.w.node(node)) {
 		return
 	}
+	payload, err := l.encoder(node).Append(nil, m)
+	if err != nil {
+		l.n.w.fail("a message to node %v cannot be encoded: %v", node, err)
+	}
+	l.n.peer(node).post(remote.Send{Payload: payload, To: l.lives[node]})
+}
+
+func (l *links) encoder(node ids.Home) *internode.Encoder {
 	e := l.encoders[node]
 	if e == nil {
 		e = &internode.Encoder{}
 		l.encoders[node] = e
 	}
-	payload, err := e.Append(nil, m)
-	if err != nil {
-		l.n.w.fail("a message to node %v cannot be encoded: %v", node, err)
-	}
-	l.n.peer(node).post(remote.Send{Payload: payload, To: l.lives[node]})
+	return e
 }
 
 // openAt makes a job of this node known to another one, closeAt ends it there. One that has ended meanwhile stays unknown there.
@@ -103,11 +110,15 @@ func (l *links) handle(node ids.Home, ev any) {
 		if l.lives[node] == 0 {
 			l.lives[node] = ev.Peer.Epoch
 		}
+		l.heard[node] = max(l.heard[node], ev.Peer.Epoch)
+		l.encoder(node) // it is one that this node talks with
 		l.n.chooser.box.put(cluster.NodeUp{Node: node})
 	case remote.Restarted:
 		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v was started again", node))
+		l.peersRejoined(node)
 	case remote.Gone:
 		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v is dead", node))
+		l.peersGone(node)
 	case remote.Refused:
 		l.n.w.fail("a message to node %v is given back: %v", node, ev.Err)
 	}
@@ -174,6 +185,12 @@ func (l *links) take(node ids.Home, m internode.Msg) {
 		n.toOwner(m.Job, owner.FromStore{Node: node, Msg: m.Msg})
 	case *internode.JobClosed:
 		l.closed(node, m.Job)
+	case *internode.PeerWords:
+		for _, w := range m.Msgs {
+			l.fromPeer(dealing.Pair{Own: m.To, Far: m.From}, owner.Words{Msg: w})
+		}
+	case *internode.ToPeer:
+		l.fromPeer(dealing.Pair{Own: m.To, Far: m.From}, m.Msg)
 	case *internode.Report:
 		m.Node.ID = node
 		n.chooser.audience.Heard(&m.Node)

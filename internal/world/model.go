@@ -34,6 +34,7 @@ type model struct {
 	began     int // attempts
 	deaths    int // of processes
 	moved     int // records of owners' logs
+	shared    int // reads of objects of other nodes' jobs that gave a value
 	disturbed int64
 }
 

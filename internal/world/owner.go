@@ -130,6 +130,7 @@ func (o *ownerShell) restored(nodes []ids.Home) owner.Restored {
 			ev.Jobs = append(ev.Jobs, job)
 		}
 	}
+	ev.Jobs = append(ev.Jobs, o.n.links.dealings.Of(o.job)...)
 	return ev
 }
 

@@ -25,6 +25,7 @@ type program struct {
 	known  []ids.ObjectID // that it holds and may use as arguments
 	actors []*actorHandle
 	reads  []openStream
+	taken  []*offer // of programs of other nodes
 	stage  string
 	cut    bool // its connection broke, while its node lived
 	ended  bool
@@ -107,7 +108,11 @@ func (pr *program) main(t *thread) {
 	for _, id := range slices.Clone(pr.known) {
 		pr.get(id)
 	}
+	for _, o := range pr.taken {
+		pr.getTaken(o)
+	}
 	pr.stage = "lets go"
+	pr.withdraw()
 	pr.call.letGo()
 	pr.stage = "waits until nothing of its job is left"
 	for pr.left() {
@@ -121,6 +126,10 @@ func (pr *program) main(t *thread) {
 // act does one thing.
 func (pr *program) act() {
 	w := pr.w
+	if w.cfg.Shares && w.rng.IntN(3) == 0 {
+		pr.share()
+		return
+	}
 	switch x := w.rng.IntN(100); {
 	case x < 8:
 		pr.put()
@@ -272,6 +281,9 @@ func (pr *program) drop() {
 	}
 	i := pr.w.rng.IntN(len(pr.known))
 	id := pr.known[i]
+	if pr.offers(id) {
+		return // who takes it has it from then on
+	}
 	pr.known = slices.Delete(pr.known, i, i+1)
 	pr.call.release(id)
 }

@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/node/dealing"
 	"mobula/internal/node/jobs"
 	"mobula/internal/node/route"
 	"mobula/objectstore"
@@ -83,20 +84,24 @@ func (n *Node) sendAcross(s *session, job ids.JobID, m wire.Msg) {
 	n.w.crossings++
 	token := n.w.crossings
 	for _, of := range owners {
-		n.toOwner(of, owner.FromOwner{Job: job, Msg: owner.Passing{Token: token, Refs: refs[of]}})
+		n.toPeer(job, of, owner.Passing{Token: token, Refs: refs[of]})
 	}
 	n.toOwnerOf(s, job, []wire.Msg{m})
 	for _, of := range owners {
 		if n.owners[job] != nil {
 			n.toOwner(job, owner.FromOwner{Job: of, Msg: owner.Reached{Token: token}})
 		} else {
-			n.toOwner(of, owner.FromOwner{Job: job, Msg: owner.Arrived{Token: token}})
+			n.toPeer(job, of, owner.Arrived{Token: token})
 		}
 	}
 }
 
 // toPeer passes on what the owner of one job says to that of another.
 func (n *Node) toPeer(from, to ids.JobID, m owner.PeerMsg) {
+	if to.Home() != n.home {
+		n.links.toPeer(dealing.Pair{Own: from, Far: to}, m)
+		return
+	}
 	if n.owners[to] != nil {
 		n.toOwner(to, owner.FromOwner{Job: from, Msg: m})
 		return

@@ -18,6 +18,8 @@ type Config struct {
 	Jobs   int    // programs, two on each node in turn; default 3: the last node has none
 	Tasks  int    // of all programs, about; default 200
 	Faults int    // default 24; below 0: none
+	// Shares has programs of different nodes use each other's objects.
+	Shares bool
 	// NoTables has the tables of the control plane answer nobody. Programs name no actors then.
 	NoTables bool
 	// Tamper is asked about each event that is put into a box, and gives what is put there. So tests plant mutants.
@@ -75,7 +77,8 @@ type World struct {
 	plan      *plan
 	model     *model
 	crossings uint64 // of references from job to job
-	restAt    int64  // when nothing is repeated any more; 0: there is still something to do
+	offers    []*offer
+	restAt    int64 // when nothing is repeated any more; 0: there is still something to do
 }
 
 // New makes a world whose nodes are up, and whose programs are about to connect.

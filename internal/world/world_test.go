@@ -17,11 +17,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
-	oneSeed  = flag.Int64("world.seed", -1, "the seed that TestOneSeed runs")
-	allLines = flag.Bool("world.trace", false, "whether TestOneSeed prints all events")
-	oneNodes = flag.Int("world.nodes", 0, "of how many nodes TestOneSeed is; 0: the default")
-	from     = flag.Uint64("world.from", 0, "how many seeds TestPromisesHoldUnderFaults leaves out, from the first")
-	seeds    = flag.Int("world.seeds", 0, "how many seeds TestPromisesHoldUnderFaults runs; 0: 100, or 1,000 where MOBULA_STRESS is set")
+	oneSeed   = flag.Int64("world.seed", -1, "the seed that TestOneSeed runs")
+	allLines  = flag.Bool("world.trace", false, "whether TestOneSeed prints all events")
+	oneNodes  = flag.Int("world.nodes", 0, "of how many nodes TestOneSeed is; 0: the default")
+	oneJobs   = flag.Int("world.jobs", 0, "how many programs TestOneSeed runs, which share objects if there are more than 3; 0: the default")
+	oneFaults = flag.Int("world.faults", 0, "how many faults TestOneSeed makes up, as in Config")
+	from      = flag.Uint64("world.from", 0, "how many seeds TestPromisesHoldUnderFaults leaves out, from the first")
+	seeds     = flag.Int("world.seeds", 0, "how many seeds TestPromisesHoldUnderFaults runs; 0: 100, or 1,000 where MOBULA_STRESS is set")
 )
 
 // The faults that each run has to have seen.
@@ -35,7 +37,7 @@ func TestOneSeed(t *testing.T) {
 	if *oneSeed < 0 {
 		t.Skip("-world.seed names none")
 	}
-	r, err := Run(Config{Seed: uint64(*oneSeed), Nodes: *oneNodes, Trace: *allLines})
+	r, err := Run(Config{Seed: uint64(*oneSeed), Nodes: *oneNodes, Jobs: *oneJobs, Shares: *oneJobs > 3, Faults: *oneFaults, Trace: *allLines})
 	t.Log(r)
 	if f, ok := err.(*Failure); ok && *allLines {
 		for _, l := range f.All {
@@ -115,6 +117,30 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 	}
 	if n >= 1000 && (byKind[rebuildCrash] == 0 || moved == 0) {
 		t.Error("no core was thrown away while it was rebuilt, or no owner's log was tended")
+	}
+}
+
+// Programs of different nodes have references to each other's objects.
+func TestPromisesHoldBetweenHomes(t *testing.T) {
+	n := 40
+	switch {
+	case *seeds > 0:
+		n = *seeds
+	case os.Getenv("MOBULA_STRESS") != "":
+		n = 1000
+	case testing.Short():
+		n = 5
+	}
+	for _, faults := range []int{-1, 0} {
+		var shared atomic.Int64
+		eachSeed(t, n, func(seed uint64) error {
+			r, err := Run(Config{Seed: seed + *from, Jobs: 6, Shares: true, Faults: faults})
+			shared.Add(int64(r.Shared))
+			return err
+		})
+		if t.Logf("%d values of objects of other nodes' jobs were read", shared.Load()); shared.Load() < int64(n) {
+			t.Error("too few objects were shared")
+		}
 	}
 }
 

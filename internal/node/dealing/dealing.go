@@ -1,4 +1,9 @@
-package node
+// Package dealing is what a node must not forget of jobs of other homes: with which of them each of its own jobs has to do, by what their owners have said to each
+// other since the node has started. They are told when the job ends, and it is told when they are gone.
+//
+// Who says something notes the pair before it looks whether the other side is there, and whoever ends a side looks here after that: so no pair is left of
+// which one is gone. A Table may be used by several goroutines; nothing blocks, and nothing fails.
+package dealing
 
 import (
 	"cmp"
@@ -9,64 +14,64 @@ import (
 	"mobula/internal/ids"
 )
 
-// dealings is what this node must not forget of jobs of other homes: with which of them each of its own jobs has to do, by what their owners have said to each
-// other since the node has started. They are told when the job ends, and it is told when they are gone.
-type dealings struct {
+// Table is the pairs of jobs that there are.
+type Table struct {
 	mu   sync.Mutex
 	with map[ids.JobID]map[ids.JobID]struct{} // guarded by mu: by job of this node
 }
 
-// dealing is two jobs of which one is of this node.
-type dealing struct{ own, far ids.JobID }
+// Pair is a job of this node and one of another home.
+type Pair struct{ Own, Far ids.JobID }
 
-func newDealings() *dealings { return &dealings{with: make(map[ids.JobID]map[ids.JobID]struct{})} }
+// New makes an empty table.
+func New() *Table { return &Table{with: make(map[ids.JobID]map[ids.JobID]struct{})} }
 
-// note notes that two jobs have to do with each other.
-func (d *dealings) note(x dealing) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.with[x.own] == nil {
-		d.with[x.own] = make(map[ids.JobID]struct{})
+// Note notes that two jobs have to do with each other.
+func (t *Table) Note(x Pair) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.with[x.Own] == nil {
+		t.with[x.Own] = make(map[ids.JobID]struct{})
 	}
-	d.with[x.own][x.far] = struct{}{}
+	t.with[x.Own][x.Far] = struct{}{}
 }
 
-// forget notes that two jobs have nothing to do with each other any more: one of them is over.
-func (d *dealings) forget(x dealing) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if delete(d.with[x.own], x.far); len(d.with[x.own]) == 0 {
-		delete(d.with, x.own)
+// Forget notes that two jobs have nothing to do with each other any more: one of them is over.
+func (t *Table) Forget(x Pair) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(t.with[x.Own], x.Far); len(t.with[x.Own]) == 0 {
+		delete(t.with, x.Own)
 	}
 }
 
-// of gives the jobs that one of this node has to do with, in order.
-func (d *dealings) of(job ids.JobID) []ids.JobID {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Sorted(maps.Keys(d.with[job]))
+// Of gives the jobs that one of this node has to do with, in order.
+func (t *Table) Of(job ids.JobID) []ids.JobID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.with[job]))
 }
 
-// take is of, and forgets them: the job is over.
-func (d *dealings) take(job ids.JobID) []ids.JobID {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	far := slices.Sorted(maps.Keys(d.with[job]))
-	delete(d.with, job)
+// Take is Of, and forgets them: the job is over.
+func (t *Table) Take(job ids.JobID) []ids.JobID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	far := slices.Sorted(maps.Keys(t.with[job]))
+	delete(t.with, job)
 	return far
 }
 
-// withHome gives what there is with jobs of another node, in order.
-func (d *dealings) withHome(node ids.Home) (out []dealing) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for own, all := range d.with {
+// WithHome gives what there is with jobs of another node, in order.
+func (t *Table) WithHome(node ids.Home) (out []Pair) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for own, all := range t.with {
 		for far := range all {
 			if far.Home() == node {
-				out = append(out, dealing{own, far})
+				out = append(out, Pair{own, far})
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b dealing) int { return cmp.Or(cmp.Compare(a.own, b.own), cmp.Compare(a.far, b.far)) })
+	slices.SortFunc(out, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.Own, b.Own), cmp.Compare(a.Far, b.Far)) })
 	return out
 }
