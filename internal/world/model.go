@@ -243,6 +243,9 @@ func (m *model) lost(n *Node, l objectstore.Lost) {
 	if at := m.keeper(l.ID, l.Copy); at != nil && at != n {
 		return // it had a copy, or was told of one: the node that keeps the object says more
 	}
+	if w.node(l.ID.Job().Home()).owners[l.ID.Job()] == nil { // its job is over, and another one wanted it still
+		return
+	}
 	if m.blocks || len(l.Unsealed) > 0 || l.Err == nil || l.Err.Code != errs.CodeObjectLost {
 		m.rot[l.ID] = true
 		return
