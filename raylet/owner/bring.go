@@ -51,7 +51,7 @@ func (pe *peers) bringNow(m bringing) {
 	case m.Node == pe.home() || pe.copies.opened[m.Node]:
 		pe.copies.locate(o, m.Node)
 	default:
-		pe.copies.expect(o, m.Node)
+		pe.copies.expect(m.Node)
 		if !slices.Contains(pe.awaited, m) {
 			pe.awaited = append(pe.awaited, m)
 		}
@@ -70,7 +70,7 @@ func (pe *peers) brought(m Brought) {
 
 // jobOpened goes on with what waits until the job is open on a node.
 func (pe *peers) jobOpened(node ids.Home) {
-	pe.copies.opened[node] = true
+	pe.copies.isOpen(node)
 	for _, m := range pe.takeAwaited(node) {
 		pe.bringNow(m)
 	}

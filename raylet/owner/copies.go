@@ -246,6 +246,7 @@ func (cp *copies) nodeGone(node ids.Home, err *errs.Error) {
 	}
 	delete(cp.freesAt, node)
 	delete(cp.opened, node)
+	delete(cp.expected, node)
 }
 
 // leaveTo takes the copies of a node away that is dead, for a core that knows from its log alone who keeps an object. The job's own node may have a copy of

@@ -58,14 +58,25 @@ func (cp *copies) tell(node ids.Home, knows bool) {
 	cp.toCluster(cluster.Holds{Job: cp.cfg.Job, Node: node, Objects: knows})
 }
 
-// expect counts a node among those that know of an object, before its store is told: so the job is opened there.
-func (cp *copies) expect(o *objRec, node ids.Home) {
-	cp.knows(o, node)
-	cp.tell(node, true) // it may have been told before: it answers each time
+// expect asks for the job to be open on a node whose store is to be told of an object. Who chooses nodes may not know the node yet, and then forgets that: so the
+// node does not count as told before the answer (isOpen).
+func (cp *copies) expect(node ids.Home) {
+	cp.expected[node] = true
+	cp.toCluster(cluster.Holds{Job: cp.cfg.Job, Node: node, Objects: true}) // it may have been told before: it answers each time
+}
+
+// isOpen notes the answer. If nothing is to be there any more, that is told when the step ends.
+func (cp *copies) isOpen(node ids.Home) {
+	delete(cp.expected, node)
+	cp.opened[node], cp.told[node] = true, true
+	cp.changed = append(cp.changed, node)
 }
 
 // tellKnown tells all of it again.
 func (cp *copies) tellKnown() {
+	for _, node := range slices.Sorted(maps.Keys(cp.expected)) {
+		cp.expect(node)
+	}
 	for _, node := range slices.Sorted(maps.Keys(cp.told)) {
 		cp.tell(node, true)
 	}

@@ -216,3 +216,24 @@ func TestAnObjectOfAnotherHomeIsAskedForAgain(t *testing.T) {
 	s.step(JobOpened{Node: 3})
 	s.wantSaidAbroad("Brought")
 }
+
+// A node that whoever chooses nodes does not know yet is not taken for told: what this job makes there later is told then, and where nothing is to be there any more
+// that is told too.
+func TestANodeThatIsNotOpenIsNotTakenForTold(t *testing.T) {
+	s := newScript(t, Config{})
+	mine := s.root.Put(1)
+	s.from(driver, &wire.Seal{ID: mine, Size: 10})
+	s.fromAbroad(&wire.AddRef{ID: mine})
+	s.fromAbroad(Bring{ID: mine, Node: 3})
+	if s.c.copies.told[3] {
+		t.Error("the node counts as told before anybody has answered")
+	}
+	s.fromAbroad(&wire.Release{IDs: []ids.ObjectID{mine}})
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{mine}})
+	s.step(JobOpened{Node: 3})
+	if h := told[cluster.Holds](s); len(h) != 1 || h[0].Objects {
+		t.Errorf("who chooses nodes is told %+v, and nothing is there", h)
+	}
+	s.wantSaidAbroad("Brought") // it is gone
+	s.wantEmpty()
+}
