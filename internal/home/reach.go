@@ -6,7 +6,7 @@ import (
 )
 
 // Answers gives nil if the node answers for a job: it has the job's owner, or knows that the job has ended. For a job of another home it gives an
-// error: this node cannot reach other nodes yet, and knows nothing of their jobs.
+// error: what is said to that job's owner goes another way, if there is one.
 func (h *Home) Answers(job ids.JobID) error {
 	if job.Home() == h.row.Home {
 		return nil

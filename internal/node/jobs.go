@@ -241,7 +241,7 @@ func (j *jobShell) remove(job ids.JobID) {
 	if o := j.owners.remove(job); o != nil {
 		j.ended[job] = o
 		j.links.ended(job)
-		j.links.peersOver(job)
+		j.links.far.over(job)
 	}
 	j.mu.Lock()
 	j.started = slices.DeleteFunc(j.started, func(s pool.JobStarted) bool { return s.Job == job })

@@ -28,7 +28,7 @@ func (l *links) alone() bool { return l.cfg.Cluster == nil }
 // start lets other nodes talk with this one, which is ready for them.
 func (l *links) start() (err error) {
 	if l.alone() {
-		l.early.end()
+		l.far.early.end()
 		return nil
 	}
 	c := l.cfg.Cluster
@@ -51,7 +51,7 @@ func (l *links) start() (err error) {
 	if err != nil {
 		return err
 	}
-	l.early.end()
+	l.far.early.end()
 	l.work.Go(l.chooser.report)
 	l.work.Go(l.compareClocks)
 	return nil
@@ -147,10 +147,10 @@ func (l *links) take(node ids.Home, m internode.Msg) error {
 		l.closed(node, m.Job)
 	case *internode.PeerWords:
 		for _, w := range m.Msgs {
-			l.fromPeer(dealing.Pair{Own: m.To, Far: m.From}, owner.Words{Msg: w})
+			l.far.told(dealing.Pair{Own: m.To, Far: m.From}, owner.Words{Msg: w})
 		}
 	case *internode.ToPeer:
-		l.fromPeer(dealing.Pair{Own: m.To, Far: m.From}, m.Msg)
+		l.far.told(dealing.Pair{Own: m.To, Far: m.From}, m.Msg)
 	case *internode.FindBlob, *internode.BlobFound, *internode.PullBlob, *internode.BlobChunk, *internode.OfferBlob, *internode.BlobTaken:
 		l.blobs.take(node, m)
 	case *internode.Report:
@@ -187,16 +187,16 @@ func (l *links) notice(node ids.Home, n remote.Notice) {
 	case remote.Up:
 		l.lives.heard(n.Peer)
 		l.box(node).Meet(n.Peer.Epoch)
-		l.peersTalk(node)
+		l.far.met(node)
 		l.chooser.deliver(cluster.NodeUp{Node: node})
 		l.chooser.wake()
 	case remote.Restarted:
 		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v was started again", node))
-		l.peersRejoined(node)
+		l.far.rejoined(node)
 	case remote.Gone:
 		l.lives.end(n.Was)
 		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v is dead", node))
-		l.peersGone(node, homeDead(node))
+		l.far.gone(node, homeDead(node))
 	case remote.Refused:
 		l.cfg.Logger.Warn("a message to another node was given back", "node", node, "err", n.Err)
 	}

@@ -50,8 +50,9 @@ type Node struct {
 	monitor   monitor
 	graphs    graphs
 
-	wired     wired // how it is one of a cluster
-	links     links // what it has with other nodes
+	wired     wired     // how it is one of a cluster
+	links     links     // what it has with other nodes
+	far       farOwners // the owners of jobs of other nodes
 	questions questions
 	chooser   chooser
 	blobs     blobShell
@@ -120,7 +121,7 @@ func (n *Node) compose() {
 		raylet: &n.raylet, store: &n.store, router: &n.router,
 	}
 	n.router = router{
-		base: b, numbers: &n.numbers, owners: &n.owners, store: &n.store, raylet: &n.raylet, jobs: &n.jobs, members: &n.members, requests: &n.requests, links: &n.links,
+		base: b, numbers: &n.numbers, owners: &n.owners, store: &n.store, raylet: &n.raylet, jobs: &n.jobs, members: &n.members, requests: &n.requests, links: &n.links, far: &n.far,
 	}
 	n.requests = requests{
 		base: b, numbers: &n.numbers, control: &n.control, graphs: &n.graphs, wired: &n.wired, inspect: n.inspect, links: &n.links, questions: &n.questions, blobs: &n.blobs,
@@ -153,10 +154,11 @@ func (n *Node) compose() {
 	known := newLives()
 	n.links = links{
 		base: b, numbers: &n.numbers, sessions: &n.sessions, owners: &n.owners, router: &n.router, jobs: &n.jobs, programs: &n.programs, store: &n.store,
-		raylet: &n.raylet, chooser: &n.chooser, wired: &n.wired, questions: &n.questions, blobs: &n.blobs, lender: &n.locals.lender, boxes: make(map[ids.Home]*link.Box), decoders: make(map[ids.Home]*internode.Decoder),
-		agents: make(map[ids.JobID]*agent), clearing: newClearing(), dealings: dealing.New(), sought: make(map[ids.Home]bool), clocks: clocks.New(), names: make(map[ids.Home]string),
+		raylet: &n.raylet, chooser: &n.chooser, wired: &n.wired, far: &n.far, questions: &n.questions, blobs: &n.blobs, lender: &n.locals.lender, boxes: make(map[ids.Home]*link.Box), decoders: make(map[ids.Home]*internode.Decoder),
+		agents: make(map[ids.JobID]*agent), clearing: newClearing(), clocks: clocks.New(), names: make(map[ids.Home]string),
 		opened: make(map[ids.JobID][]ids.Home), lives: known,
 	}
+	n.far = farOwners{base: b, numbers: &n.numbers, control: &n.control, owners: &n.owners, links: &n.links, dealings: dealing.New(), sought: make(map[ids.Home]bool)}
 	n.wired = wired{
 		base: b, numbers: &n.numbers, control: &n.control, links: &n.links, requests: &n.requests, lives: known,
 		nodes: make(map[ids.Home]membership.Node), beats: make(map[ids.Home]membership.Beat), reports: make(map[ids.Home]bool),

@@ -73,7 +73,7 @@ func (o *ownerActor) restored(nodes []ids.Home) owner.Restored {
 			ev.Jobs = append(ev.Jobs, other.job)
 		}
 	}
-	ev.Jobs = append(ev.Jobs, o.owners.links.dealings.Of(o.job)...)
+	ev.Jobs = append(ev.Jobs, o.owners.links.far.dealings.Of(o.job)...)
 	slices.Sort(ev.Jobs)
 	return ev
 }

@@ -183,6 +183,7 @@ type router struct {
 	members   *members
 	requests  *requests
 	links     *links
+	far       *farOwners
 	crossings atomic.Uint64 // of references, from job to job
 }
 
@@ -200,6 +201,7 @@ type links struct {
 	chooser  *chooser
 	blobs    *blobShell
 	wired    *wired
+	far      *farOwners
 	lives    *lives
 
 	questions *questions
@@ -207,8 +209,6 @@ type links struct {
 	lender   *lend.Lender     // the locals'
 	hub      *remoteshell.Hub // nil until it is open
 	clearing *clearing        // of jobs of other nodes that were closed
-	dealings *dealing.Table   // of this node's jobs with those of others
-	early    earlyWords       // until the hub is open
 
 	mu       sync.Mutex
 	clocks   *clocks.Core                    // guarded by mu
@@ -217,10 +217,23 @@ type links struct {
 	decoders map[ids.Home]*internode.Decoder // guarded by mu; each is used by the one goroutine that delivers the node's messages
 	agents   map[ids.JobID]*agent            // guarded by mu: of jobs of other nodes
 	openings uint64                          // guarded by mu: the number of the agent made last
-	sought   map[ids.Home]bool               // guarded by mu: nodes of which the control plane is being asked
 
 	opening sync.Mutex               // held while a job is opened or closed on another node, until that is said
 	opened  map[ids.JobID][]ids.Home // guarded by opening: where jobs of this node are open
+}
+
+// farOwners is the owners of jobs of other homes, as the owners of this node's jobs talk with them.
+type farOwners struct {
+	*base
+	numbers  *numbers
+	control  *control
+	owners   *owners
+	links    *links
+	dealings *dealing.Table // of this node's jobs with those of others
+	early    earlyWords     // until the hub is open
+
+	mu     sync.Mutex
+	sought map[ids.Home]bool // guarded by mu: nodes of which the control plane is being asked
 }
 
 // wired is the node's place in a cluster whose nodes talk over a network: how it got in, its port, and what it hears of the others.

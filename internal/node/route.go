@@ -176,7 +176,7 @@ func (r *router) sendAcross(ctx context.Context, s *session, job ids.JobID, m wi
 // toPeer passes on what the owner of one job says to that of another.
 func (r *router) toPeer(from, to ids.JobID, m owner.PeerMsg) {
 	if r.numbers.Answers(to) != nil {
-		r.links.toPeer(dealing.Pair{Own: from, Far: to}, m)
+		r.far.tell(dealing.Pair{Own: from, Far: to}, m)
 		return
 	}
 	if o := r.owners.get(to); o != nil {

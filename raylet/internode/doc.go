@@ -6,7 +6,7 @@
 // One node, the job's home, has the job's owner. To the scheduler, the store and the workers of another node, whoever passes messages on there stands in
 // the owner's place. So most messages are envelopes: the job, and inside what the owner and those say to one another where they are on one node. It means
 // the same between nodes, and is not invented twice. Pack and its answer are not among them: inline values lie with their owner, and are packed into its
-// own node's store. Report is of a node: what others choose nodes by (package raylet/cluster).
+// own node's store. PeerWords and ToPeer have what the owners of two jobs of different homes say to one another. Report is of a node: what others choose nodes by (package raylet/cluster).
 //
 // # Where it stands
 //

@@ -26,7 +26,7 @@
 // testdata/transcripts tells it as scripts: what the owner is told, and all that it then asks for.
 //
 // Another job's objects (objects_borrowed.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
-// Before a store is asked for one, its owner has told that store where it is (borrows.go, bring.go).
+// Before a store is asked for one, its owner has told that store where it is (borrows.go, bring.go). The owner of a job of another home is on another node (peers_far.go).
 //
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
 // again (tasks_freelist.go), and what concerns every record there is goes in slices, a step each

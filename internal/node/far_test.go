@@ -193,7 +193,7 @@ func TestAJobOfAnotherHomeEnds(t *testing.T) {
 	b.say(&wire.AddRef{ID: a.w.Root.Put(2)})
 	b.wantsError(a.w.Root.Put(2), errs.ErrOwnerDied, "has ended")
 	testkit.Eventually(t, "nothing is left of what they had with each other", func() bool {
-		return len(two.links.dealings.Of(b.w.Job))+len(one.links.dealings.Of(a.w.Job)) == 0
+		return len(two.links.far.dealings.Of(b.w.Job))+len(one.links.far.dealings.Of(a.w.Job)) == 0
 	})
 }
 
