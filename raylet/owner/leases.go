@@ -93,7 +93,7 @@ func (ls *leases) leaseIdle(l *leaseRec) {
 	case l.state == lease.Closing:
 		ls.returnLease(l)
 	case l.state != lease.Active:
-	case l.class.ready.n > 0 && l.class.ready.head.spec == nil: // its spec is being read back
+	case l.class.ready.n > 0 && l.class.ready.head.pagedOut(): // its spec is being read back
 	case l.worker.drainRequested:
 		ls.returnLease(l)
 	default:

@@ -137,15 +137,19 @@ func (ls *leases) forgetClasses() {
 	}
 }
 
-// longestQueue gives the class with the most tasks that wait for a lease; nil: there is no class.
-func (ls *leases) longestQueue() *classRec {
-	var k *classRec
+// heaviestQueue gives the class whose tasks that wait for a lease have the most bytes of specs in memory, of those with tasks that were not looked at yet
+// whether their specs can go, and how many classes have tasks that wait; nil: there is none.
+func (ls *leases) heaviestQueue() (k *classRec, queues int) {
 	for _, x := range ls.classes.byID {
-		if k == nil || x.ready.n > k.ready.n || x.ready.n == k.ready.n && x.id < k.id {
+		if x.ready.n == 0 {
+			continue
+		}
+		queues++
+		if x.looked < x.ready.pushed && (k == nil || x.ready.bytes > k.ready.bytes || x.ready.bytes == k.ready.bytes && x.id < k.id) {
 			k = x
 		}
 	}
-	return k
+	return k, queues
 }
 
 // appendClassKey writes what a class is by: every option that says where a task may run, and in which process.

@@ -104,7 +104,11 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) bool {
 	was := n
 	for n > 0 && k.ready.head != nil {
 		t := k.ready.head
-		if t.spec == nil && !ls.memory.pageIn(t) || !l.fitsBehind(t, &ls.cfg) {
+		if t.pagedOut() {
+			ls.memory.pageIn(k)
+			break
+		}
+		if !l.fitsBehind(t, &ls.cfg) {
 			break
 		}
 		var args []wire.ArgValue

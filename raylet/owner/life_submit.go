@@ -117,6 +117,9 @@ func (lf *life) newTask(spec *wire.TaskSpec, at place) *taskRec {
 		lf.objects.fillPlaceholders(t)
 	}
 	lf.promises.promise(t)
+	if spec.Deadline != 0 {
+		t.ext().deadline = spec.Deadline
+	}
 	t.state = task.PendingArgs
 	lf.tasks.byState[t.state]++
 	if lf.cfg.Transitions {

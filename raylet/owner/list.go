@@ -5,6 +5,7 @@ package owner
 type taskList struct {
 	head, tail *taskRec
 	n          int
+	bytes      int64  // of the specs of those in it, as wire.CostOfSpec
 	pushed     uint64 // at the back, ever
 }
 
@@ -17,6 +18,7 @@ func (l *taskList) pushBack(t *taskRec) {
 	}
 	l.tail = t
 	l.n++
+	l.bytes += t.specCost()
 	l.pushed++
 }
 
@@ -29,6 +31,7 @@ func (l *taskList) pushFront(t *taskRec) {
 	}
 	l.head = t
 	l.n++
+	l.bytes += t.specCost()
 }
 
 // insertAfter puts t behind p, which is in the list; a nil p means the front.
@@ -43,6 +46,7 @@ func (l *taskList) insertAfter(p, t *taskRec) {
 		p.next.prev = t
 		p.next = t
 		l.n++
+		l.bytes += t.specCost()
 	}
 }
 
@@ -64,4 +68,5 @@ func (t *taskRec) unlist() {
 	}
 	t.in, t.prev, t.next = nil, nil, nil
 	l.n--
+	l.bytes -= t.specCost()
 }

@@ -6,7 +6,6 @@ import (
 
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
-	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
 
@@ -14,8 +13,6 @@ const (
 	packMin   = 1 << 10 // bytes; a smaller value costs more as an object of the store
 	packBatch = 4 << 20 // bytes asked for and not answered
 	packRetry = time.Second
-	pageKeep  = 1024 // tasks at the head of a queue whose specs stay
-	pageBatch = 256  // specs read back at once
 )
 
 func sizeOf(r *wire.Result) int64 { return int64(len(r.Value.Data) + len(r.Value.Meta)) }
@@ -128,59 +125,6 @@ func (ms *memory) packOver() {
 	b.asked = b.asked[:0]
 }
 
-// pageOut gives up the specs at the end of the longest queue; the log has them. Only specs
-// that refer to nothing go, so that no count depends on what is not there.
-func (ms *memory) pageOut() {
-	k := ms.up.longestQueue()
-	if k == nil {
-		return
-	}
-	// Tasks further ahead were looked at before: a spec that could not go then cannot go now.
-	fresh := k.ready.pushed - k.looked
-	later := uint64(0)
-	left := k.ready.n - pageKeep
-	if left <= 0 {
-		return
-	}
-	for t := k.ready.tail; t != nil && left > 0 && fresh > 0; t, left, fresh = t.prev, left-1, fresh-1 {
-		ms.objects.budget.looked++
-		switch {
-		case t.spec == nil:
-		case ms.pageable(t):
-			ms.objects.budget.dropSpec(t.spec)
-			t.spec = nil
-			ms.stats.PagedOut++
-		case t.cookie == 0:
-			later++ // it came in this step: its record is not in the log yet
-		}
-	}
-	k.looked = k.ready.pushed - later
-}
-
-func (ms *memory) pageable(t *taskRec) bool {
-	if t.cookie == 0 || t.spec.Deadline != 0 || t.nret == wire.Streaming || t.isCreation() {
-		return false
-	}
-	for i := range t.spec.Args {
-		if a := &t.spec.Args[i]; !a.Ref.IsZero() || len(a.Value.Refs) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// pageIn reads the spec of the first task in a queue back, and those of the tasks behind
-// it. It is true if the first is there.
-func (ms *memory) pageIn(t *taskRec) bool {
-	for n := 0; t != nil && n < pageBatch; t, n = t.next, n+1 {
-		if t.spec == nil && t.flags&taskFetching == 0 {
-			t.flags |= taskFetching
-			ms.journal.askLog(t.cookie, &fetch{task: t})
-		}
-	}
-	return false
-}
-
 // unpack reads a value back from the log after its packed copy was lost.
 func (ms *memory) unpack(o *objRec) bool {
 	f := &fetch{obj: o, left: []*uint64{&o.cookie}}
@@ -224,25 +168,6 @@ func (ms *memory) fetched(ev Fetched) {
 		return
 	}
 	ms.valueFetched(f, ev)
-}
-
-func (ms *memory) specFetched(t *taskRec, ev Fetched) {
-	t.flags &^= taskFetching
-	if t.state != task.PendingNode || t.spec != nil {
-		return
-	}
-	spec, err := ms.journal.parseSpec(ev)
-	if err != nil {
-		t.unlist()
-		ms.up.fail(t, err)
-		return
-	}
-	t.spec = spec
-	ms.objects.budget.addSpec(spec)
-	ms.up.touch(t.class)
-	if t.x != nil && t.x.isolatedClass != nil {
-		ms.up.touch(t.x.isolatedClass)
-	}
 }
 
 func (ms *memory) valueFetched(f *fetch, ev Fetched) {

@@ -292,7 +292,7 @@ type memory struct {
 
 // memoryUp is what waits for memory.
 type memoryUp interface {
-	longestQueue() *classRec
+	heaviestQueue() (k *classRec, queues int)
 	touch(k *classRec)
 	resequence(t *taskRec)
 	fail(t *taskRec, err *errs.Error)

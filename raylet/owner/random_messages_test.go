@@ -210,7 +210,11 @@ func (h *hostile) spec() *wire.TaskSpec {
 	}
 	for range h.n(3, "args") {
 		if h.n(2, "ref") == 0 {
-			s.Args = append(s.Args, wire.Arg{Value: h.value()})
+			v := h.value()
+			if h.n(3, "large") == 0 {
+				v.Data = make([]byte, packMin)
+			}
+			s.Args = append(s.Args, wire.Arg{Value: v})
 		} else if id := h.object(); id.Task != s.ID { // a task cannot wait for itself: its name is not known before
 			s.Args = append(s.Args, wire.Arg{Ref: id})
 		}

@@ -81,7 +81,7 @@ type getWait struct {
 type taskRec struct {
 	ret0 objRec // ret0.id.Task is the task's id, also of a task without returns
 
-	spec       *wire.TaskSpec // nil: paged out to the log at cookie
+	spec       *wire.TaskSpec // nil: paged out to the log at cookie; or without its inline values (extra.trimmed)
 	class      *classRec      // nil: an actor call
 	actor      *actorRec      // of a creation and a call
 	lease      *leaseRec      // while a worker has it, or arguments are pinned for one
@@ -135,12 +135,14 @@ const (
 type extra struct {
 	more            []objRec // returns after the first
 	stream          *streamRec
+	deadline        int64  // of its spec, kept where that is paged out; 0: none
 	timer           *timer // deadline, backoff or grace
 	group           *group
 	retryAt         uint64    // log position of what it was charged
 	closedAt        uint64    // log position of that nobody reads its stream
 	ends            []*uint64 // log positions of ends after the first, which have results that it lacks
 	packed          bool      // journal.packedAt has some of its objects
+	trimmed         int64     // bytes of its spec's inline values, which are paged out; 0: they are there
 	isolatedClass   *classRec // the isolated class it runs in
 	errors          uint32    // attempts charged for errors of its own, where these are counted apart from tries
 	ooms            uint8
@@ -251,6 +253,7 @@ type classRec struct {
 	opts          *wire.TaskOptions
 	ready         taskList
 	looked        uint64 // of ready.pushed, how far pageOut has looked
+	largestPaged  int64  // bytes of the largest spec that pageOut gave up
 	leases        []*leaseRec
 	idle          leaseList  // of them, with nothing to do
 	spare         leaseList  // whose pipeline has run down
@@ -424,11 +427,12 @@ func (o *objRec) ungetAll(cl *clientRec) {
 	}
 }
 
+// deadlineAt is 0 for a task without a deadline.
 func (t *taskRec) deadlineAt() int64 {
-	if t.spec == nil {
+	if t.x == nil {
 		return 0
 	}
-	return t.spec.Deadline
+	return t.x.deadline
 }
 
 func errorResult(err *errs.Error) *wire.Result {

@@ -9,6 +9,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
+	"mobula/wire"
 )
 
 // move takes a task along its table. A move that the table does not have is a fault of the
@@ -41,9 +42,10 @@ func (ts *tasks) changed(t *taskRec, at int64) {
 	if t.x != nil && (t.state.Terminal() || t.state == task.PendingArgs || t.state == task.Backoff) {
 		ch.Reason = t.x.err
 	}
-	if ch.Spec != nil {
-		ts.changes = append(ts.changes, ch)
+	if ch.Spec == nil { // it was paged out, and ended
+		ch.Spec = &wire.TaskSpec{ID: t.id(), Opts: t.options()}
 	}
+	ts.changes = append(ts.changes, ch)
 }
 
 // setState puts a record into a state that the log or a worker says it has.

@@ -95,7 +95,13 @@ func (ls *leases) validate(v *recount) error {
 	}
 	wanting := 0
 	for id, k := range ls.classes.byID {
-		live := 0
+		live, queued := 0, int64(0)
+		for t := k.ready.head; t != nil; t = t.next {
+			queued += t.specCost()
+		}
+		if queued != k.ready.bytes {
+			return fmt.Errorf("class %d counts %d bytes of queued specs, there are %d", id, k.ready.bytes, queued)
+		}
 		for _, t := range ls.tasks.all() {
 			if t.flags&taskCounted != 0 && t.class == k {
 				live++

@@ -1,0 +1,241 @@
+package owner
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/raylet/owner/task"
+	"mobula/wire"
+)
+
+// How many tasks with large inline arguments the tests of this file queue, under what budget.
+const (
+	manyTasks   = 100
+	largeValue  = 100 << 10
+	smallBudget = 1 << 20
+)
+
+// pages is a script with many queued tasks, each with a large inline value of its own as the last argument.
+type pages struct {
+	*script
+	specs []*wire.TaskSpec
+}
+
+func newPages(t *testing.T, opts *wire.TaskOptions, change func(*script, *wire.TaskSpec)) *pages {
+	t.Helper()
+	p := &pages{script: newScript(t, Config{InlineBudget: smallBudget, Transitions: true})}
+	for i := range manyTasks {
+		spec := p.spec(opts, wire.Arg{Value: wire.Value{Data: slices.Repeat([]byte{byte(i)}, largeValue)}})
+		if change != nil {
+			change(p.script, spec)
+		}
+		p.specs = append(p.specs, spec)
+		p.from(driver, &wire.Submit{Spec: spec})
+	}
+	p.from(driver, &wire.Unget{}) // the log has told the last one's position only now
+	p.wantWithinBudget()
+	return p
+}
+
+func (p *pages) wantWithinBudget() {
+	p.t.Helper()
+	if n := p.c.budget.specs; n > smallBudget {
+		p.t.Fatalf("%d bytes of specs are in memory, the budget is %d", n, smallBudget)
+	}
+}
+
+// runAll runs all that is queued on one worker, which wants each task's own value.
+func (p *pages) runAll(results ...wire.Result) {
+	p.t.Helper()
+	l := p.grant(worker)
+	var asked []Effect
+	for ran := 0; ran < manyTasks; {
+		for _, e := range p.out {
+			if e.Kind == Fetch {
+				asked = append(asked, e)
+			}
+		}
+		var dones []wire.Msg
+		for _, m := range sent[*wire.Exec](p.script, worker) {
+			for _, x := range m.Tasks {
+				args, want := x.Spec.Args, p.specs[ran]
+				if v := args[len(args)-1].Value.Data; x.Spec.ID != want.ID || len(v) != largeValue || v[0] != byte(ran) {
+					p.t.Fatalf("the task %d in line is %v with a value of %d bytes", ran, x.Spec.ID, len(v))
+				}
+				ran++
+				if len(results) > 0 && results[0].Kind == wire.ResultStored {
+					dones = append(dones, &wire.Seal{ID: x.Spec.ID.Return(0), Attempt: x.Attempt, Size: 8})
+				}
+				dones = append(dones, &wire.Done{Task: x.Spec.ID, Attempt: x.Attempt, Lease: l, Results: results, Times: wire.Times{Started: 1, Ended: 2}})
+			}
+		}
+		p.wantWithinBudget()
+		switch {
+		case len(dones) > 0:
+			p.from(worker, dones...)
+		case len(asked) > 0:
+			e := asked[0]
+			asked = asked[1:]
+			p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+		default:
+			p.t.Fatalf("after %d tasks nothing goes on", ran)
+		}
+	}
+}
+
+// Whatever else a spec says, its inline values leave memory while it is queued, and are there when it runs.
+func TestLargeQueuedSpecsStayWithinTheBudget(t *testing.T) {
+	stream := &wire.TaskOptions{Func: "stream", NumReturns: wire.Streaming}
+	for name, c := range map[string]struct {
+		opts    *wire.TaskOptions
+		change  func(*script, *wire.TaskSpec)
+		results []wire.Result
+	}{
+		"nothing":            {simple, nil, []wire.Result{inline("")}},
+		"deadline":           {simple, inAnHour, []wire.Result{inline("")}},
+		"reference":          {simple, refersToPut, []wire.Result{inline("")}},
+		"reference in value": {simple, containsPut, []wire.Result{inline("")}},
+		"stream":             {stream, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPages(t, c.opts, c.change)
+			p.runAll(c.results...)
+		})
+	}
+}
+
+func inAnHour(s *script, spec *wire.TaskSpec) { spec.Deadline = s.now + int64(time.Hour) }
+
+// refersToPut has a task use an object that the driver holds.
+func refersToPut(s *script, spec *wire.TaskSpec) {
+	spec.Args = slices.Insert(spec.Args, 0, wire.Arg{Ref: s.heldPut()})
+}
+
+func containsPut(s *script, spec *wire.TaskSpec) {
+	spec.Args[0].Value.Refs = []ids.ObjectID{s.heldPut()}
+}
+
+func (s *script) heldPut() ids.ObjectID {
+	id := s.root.Put(1)
+	if s.c.object(id) == nil {
+		s.from(driver, &wire.PutValue{ID: id, Value: wire.Value{Data: []byte("put")}})
+	}
+	return id
+}
+
+// A deadline fires while the spec of its task is in the log alone, and all is told of the task's end.
+func TestADeadlineFiresWhileItsSpecIsPagedOut(t *testing.T) {
+	for name, change := range map[string]func(*script, *wire.TaskSpec){
+		"whole":  inAnHour,
+		"values": func(s *script, spec *wire.TaskSpec) { inAnHour(s, spec); refersToPut(s, spec) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPages(t, simple, change)
+			out := p.pagedOutTask()
+			p.seen = nil
+			p.pass(2 * time.Hour)
+			for _, spec := range p.specs {
+				p.wantError(spec.ID.Return(0), errs.CodeDeadline)
+			}
+			if !slices.ContainsFunc(p.seen, func(ch Transition) bool { return ch.Spec.ID == out.ID && ch.State == task.Failed }) {
+				t.Error("nobody is told of its end")
+			}
+			p.letAllGo()
+		})
+	}
+}
+
+// pagedOutTask is one in the middle of the line, whose spec is not in memory.
+func (p *pages) pagedOutTask() *wire.TaskSpec {
+	p.t.Helper()
+	spec := p.specs[manyTasks/2]
+	if !p.c.tasks.task(spec.ID).pagedOut() {
+		p.t.Fatal("the spec of the one in the middle is in memory")
+	}
+	return spec
+}
+
+// letAllGo releases all that the driver holds: nothing is left then.
+func (p *pages) letAllGo() {
+	p.t.Helper()
+	rel := &wire.Release{IDs: []ids.ObjectID{p.root.Put(1)}}
+	for _, spec := range p.specs {
+		rel.IDs = append(rel.IDs, spec.ID.Return(0))
+	}
+	p.from(driver, rel)
+	p.wantEmpty()
+	if n := p.c.budget.specs; n != 0 {
+		p.t.Errorf("%d bytes of specs are counted of no task", n)
+	}
+}
+
+// A cancel reaches a task whose spec is in the log alone, also while that is read back.
+func TestATaskIsCancelledWhileItsSpecIsPagedOut(t *testing.T) {
+	for name, change := range map[string]func(*script, *wire.TaskSpec){"whole": inAnHour, "values": refersToPut} {
+		t.Run(name, func(t *testing.T) {
+			p := newPages(t, simple, change)
+			out := p.pagedOutTask()
+			p.from(driver, &wire.Cancel{Task: out.ID})
+			p.wantError(out.ID.Return(0), errs.CodeCancelled)
+			for _, spec := range p.specs[:4] { // up to one whose spec is not in memory
+				p.from(driver, &wire.Cancel{Task: spec.ID})
+			}
+			p.grant(worker)
+			reads := slices.Clone(p.out)
+			for _, spec := range p.specs[4:] {
+				p.from(driver, &wire.Cancel{Task: spec.ID, Force: true})
+			}
+			if !slices.ContainsFunc(reads, func(e Effect) bool { return e.Kind == Fetch }) {
+				t.Error("nothing is read back for the lease")
+			}
+			for _, e := range reads {
+				if e.Kind == Fetch {
+					p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+				}
+			}
+			for _, spec := range p.specs {
+				p.wantError(spec.ID.Return(0), errs.CodeCancelled)
+			}
+			p.letAllGo()
+		})
+	}
+}
+
+// A core that is rebuilt while specs are in the log alone has them all, within the budget, and their deadlines.
+func TestPagedOutSpecsAreThereAfterARebuild(t *testing.T) {
+	for name, change := range map[string]func(*script, *wire.TaskSpec){
+		"whole":  inAnHour,
+		"values": func(s *script, spec *wire.TaskSpec) { inAnHour(s, spec); refersToPut(s, spec) },
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				p := newPages(t, simple, change)
+				p.pagedOutTask()
+				p.rebuild(7)
+				p.c.cfg.InlineBudget = smallBudget
+				h := holds(7)
+				h.Handles = []ids.ObjectID{p.root.Put(1)}
+				for _, spec := range p.specs {
+					h.Handles = append(h.Handles, spec.ID.Return(0))
+				}
+				p.from(driver, h)
+				p.from(worker, holds(7))
+				p.from(worker2, holds(7))
+				p.wantWithinBudget()
+				p.pagedOutTask()
+				if late {
+					p.pass(2 * time.Hour)
+					for _, spec := range p.specs {
+						p.wantError(spec.ID.Return(0), errs.CodeDeadline)
+					}
+				} else {
+					p.runAll(inline(""))
+				}
+				p.letAllGo()
+			})
+		}
+	}
+}
