@@ -57,7 +57,7 @@ func (c *Core) WhyTask(id ids.TaskID) (TaskWhy, bool) {
 		v := t.actor.real().view()
 		w.Of = &v
 	}
-	if t.in != nil && t.in != &c.lineage.kept {
+	if t.in != nil && t.in != &c.lineage.kept && t.in != &c.memory.waiting {
 		w.Queued = t.in.n
 		for p := t.prev; p != nil; p = p.prev {
 			if w.Ahead++; w.Ahead > lookAhead {

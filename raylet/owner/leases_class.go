@@ -145,7 +145,7 @@ func (ls *leases) heaviestQueue() (k *classRec, queues int) {
 			continue
 		}
 		queues++
-		if x.looked < x.ready.pushed && (k == nil || x.ready.bytes > k.ready.bytes || x.ready.bytes == k.ready.bytes && x.id < k.id) {
+		if x.ready.looked < x.ready.pushed && (k == nil || x.ready.bytes > k.ready.bytes || x.ready.bytes == k.ready.bytes && x.id < k.id) {
 			k = x
 		}
 	}

@@ -22,10 +22,13 @@ func (lf *life) await(t *taskRec) {
 			}
 		}
 	}
-	if t.deps == 0 {
+	switch {
+	case t.deps == 0:
 		lf.argsReady(t)
-	} else if t.flags&taskTurn != 0 {
+	case t.flags&taskTurn != 0:
 		lf.calls.resequence(t)
+	case !t.isCall():
+		lf.memory.waitsLong(t)
 	}
 }
 
@@ -62,6 +65,7 @@ func (lf *life) argsReady(t *taskRec) {
 		lf.calls.callReady(t)
 		return
 	}
+	lf.memory.waitsNoLonger(t)
 	lf.tasks.move(t, task.Ready)
 	lf.enqueue(t)
 }

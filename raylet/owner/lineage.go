@@ -26,7 +26,7 @@ func (ln *lineage) keepLineage(t *taskRec) {
 	ln.objects.eachRef(t.spec, holdLineage)
 	ln.objects.releaseArgs(t)
 	ln.kept.pushBack(t)
-	ln.bytes += wire.CostOfSpec(t.spec)
+	ln.bytes += t.fullCost()
 	for ln.bytes > ln.cfg.MaxLineageBytes && ln.kept.head != nil {
 		old := ln.kept.head
 		ln.dropLineage(old)
@@ -51,9 +51,20 @@ func (ln *lineage) dropSpec(t *taskRec) {
 	ln.objects.releaseArgs(t)
 	if t.spec != nil && t.class != nil {
 		ln.objects.budget.dropSpec(t.spec)
-		t.spec = nil
+		t.dropSpec()
 	}
 }
+
+// dropSpec forgets a spec for good, with what of it was paged out.
+func (t *taskRec) dropSpec() {
+	t.spec = nil
+	if t.x != nil {
+		t.x.trimmed = 0
+	}
+}
+
+// keptLineage is the tasks whose specs are kept.
+func (ln *lineage) keptLineage() *taskList { return &ln.kept }
 
 // dropLineage gives up the means to make a task's results again.
 func (ln *lineage) dropLineage(t *taskRec) {
@@ -63,7 +74,7 @@ func (ln *lineage) dropLineage(t *taskRec) {
 	if t.spec != nil && t.state.Terminal() {
 		ln.objects.budget.dropSpec(t.spec)
 		if t.class != nil {
-			t.spec = nil
+			t.dropSpec()
 		}
 	}
 }
@@ -71,7 +82,7 @@ func (ln *lineage) dropLineage(t *taskRec) {
 func (ln *lineage) leaveLineage(t *taskRec) {
 	t.flags &^= taskLineage
 	t.unlist()
-	ln.bytes -= wire.CostOfSpec(t.spec)
+	ln.bytes -= t.fullCost()
 	ln.objects.eachRef(t.spec, releaseLineage)
 }
 

@@ -1,12 +1,13 @@
 package owner
 
 // taskList is an intrusive list: a task is in at most one, a queue of its class, of its
-// actor, of its caller, or the list of kept lineage. A queue of package queue would not do: any task leaves it at once, wherever it is.
+// actor, of its caller, the list of kept lineage or that of large specs whose tasks wait for arguments. A queue of package queue would not do: any task leaves it at once, wherever it is.
 type taskList struct {
 	head, tail *taskRec
 	n          int
 	bytes      int64  // of the specs of those in it, as wire.CostOfSpec
 	pushed     uint64 // at the back, ever
+	looked     uint64 // of pushed, how far paging has looked
 }
 
 func (l *taskList) pushBack(t *taskRec) {

@@ -31,7 +31,7 @@ func (ms *memory) enforceBudget() {
 	}
 	ms.pack()
 	if b.specs > ms.cfg.InlineBudget/2 {
-		ms.pageOut()
+		ms.pageOutSpecs()
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"mobula/wire"
 )
 
-// A queued task's spec is in the log. Above the budget, the specs at the end of a queue leave memory and are read back when their turn comes. A spec that
-// refers to nothing goes as a whole; of any other one only the inline values go, so that no count, and no order, depends on what is not there. A deadline
-// needs no spec: the task's record has it.
+// A task's spec is in the log. Above the budget, the specs at the end of a queue leave memory and are read back when their turn comes. A spec that
+// refers to nothing goes as a whole; of any other one only the inline values go, so that no count, and no order, depends on what is not there. So go those of
+// tasks that wait for arguments, and of what is kept as lineage. A deadline needs no spec: the task's record has it.
 
 const (
 	pageKeep  = 1024 // tasks at the head of a queue whose specs stay, unless they are large
@@ -44,6 +44,54 @@ func (ms *memory) replaceSpec(t *taskRec, spec *wire.TaskSpec) {
 	}
 }
 
+// fullCost is specCost with what is paged out of a spec that is there.
+func (t *taskRec) fullCost() int64 {
+	if t.x == nil {
+		return t.specCost()
+	}
+	return t.specCost() + t.x.trimmed
+}
+
+// waitsLong notes a task that waits for arguments, if there is something to page out of its spec.
+func (ms *memory) waitsLong(t *taskRec) {
+	if t.in == nil && t.spec != nil && inlineBytes(t.spec) >= packMin {
+		ms.waiting.pushBack(t)
+	}
+}
+
+// waitsNoLonger is the end of that.
+func (ms *memory) waitsNoLonger(t *taskRec) {
+	if t.in == &ms.waiting {
+		t.unlist()
+	}
+}
+
+// pageOutSpecs takes first what is not needed soon.
+func (ms *memory) pageOutSpecs() {
+	ms.trimAll(ms.up.keptLineage())
+	ms.trimAll(&ms.waiting)
+	if ms.objects.budget.specs > ms.cfg.InlineBudget/2 {
+		ms.pageOut()
+	}
+}
+
+// trimAll gives up the inline values of every spec in a list.
+func (ms *memory) trimAll(l *taskList) {
+	fresh, later := l.pushed-l.looked, uint64(0)
+	for t := l.tail; t != nil && fresh > 0; t, fresh = t.prev, fresh-1 {
+		ms.objects.budget.looked++
+		switch {
+		case t.pagedOut() || inlineBytes(t.spec) < packMin:
+		case t.cookie == 0:
+			later++
+		default:
+			ms.trim(t)
+			ms.stats.PagedOut++
+		}
+	}
+	l.looked = l.pushed - later
+}
+
 // pageOut gives up specs at the end of the queue that has the most bytes of them: of the tasks that are far from its head, and of those nearer whose specs
 // are large.
 func (ms *memory) pageOut() {
@@ -52,7 +100,7 @@ func (ms *memory) pageOut() {
 		return
 	}
 	// Tasks further ahead were looked at before: a spec that could not go then cannot go now, and those that stayed are few bytes.
-	fresh := k.ready.pushed - k.looked
+	fresh := k.ready.pushed - k.ready.looked
 	keep, later, unlogged := ms.keepBytes()/int64(queues), uint64(0), int64(0)
 	for t, n := k.ready.tail, k.ready.n; n > 1 && fresh > 0; t, n, fresh = t.prev, n-1, fresh-1 {
 		if n <= pageKeep && k.ready.bytes-unlogged <= keep {
@@ -66,7 +114,7 @@ func (ms *memory) pageOut() {
 			unlogged += t.specCost()
 		}
 	}
-	k.looked = k.ready.pushed - later
+	k.ready.looked = k.ready.pushed - later
 }
 
 // pageOutSpec gives up what can go of a queued task's spec.
@@ -74,16 +122,15 @@ func (ms *memory) pageOutSpec(k *classRec, t *taskRec) {
 	if t.pagedOut() {
 		return
 	}
-	cost := t.specCost()
 	switch {
 	case refersToNothing(t):
+		k.largestPaged = max(k.largestPaged, t.specCost())
 		ms.replaceSpec(t, nil)
 	case inlineBytes(t.spec) >= packMin:
 		ms.trim(t)
 	default:
 		return
 	}
-	k.largestPaged = max(k.largestPaged, cost)
 	ms.stats.PagedOut++
 }
 
@@ -121,14 +168,20 @@ func withoutValues(spec *wire.TaskSpec) *wire.TaskSpec {
 
 // pageIn reads back the spec of the first task in a queue, and of the tasks behind it as many as are few bytes.
 func (ms *memory) pageIn(k *classRec) {
-	left := min(ms.readBytes()/max(k.largestPaged, 1), pageBatch)
-	for t := k.ready.head; t != nil; t = t.next {
-		if t.pagedOut() && t.flags&taskFetching == 0 {
+	left := ms.readBytes()
+	for t, n := k.ready.head, 0; t != nil && left > 0 && n < pageBatch; t, n = t.next, n+1 {
+		switch {
+		case t.spec == nil:
+			left -= k.largestPaged
+		case t.pagedOut():
+			left -= t.x.trimmed
+		default:
+			left -= t.specCost()
+			continue
+		}
+		if t.flags&taskFetching == 0 {
 			t.flags |= taskFetching
 			ms.journal.askLog(t.cookie, &fetch{task: t})
-		}
-		if left--; left <= 0 {
-			return
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
@@ -237,5 +238,48 @@ func TestPagedOutSpecsAreThereAfterARebuild(t *testing.T) {
 				p.letAllGo()
 			})
 		}
+	}
+}
+
+// The values of tasks that wait for another's result leave memory too.
+func TestLargeSpecsThatWaitForArgumentsStayWithinTheBudget(t *testing.T) {
+	var slow *wire.TaskSpec
+	p := newPages(t, simple, func(s *script, spec *wire.TaskSpec) {
+		if slow == nil {
+			slow = s.submit(&wire.TaskOptions{Func: "slow", NumReturns: 1})
+		}
+		spec.Args = slices.Insert(spec.Args, 0, wire.Arg{Ref: slow.ID.Return(0)})
+	})
+	l := p.grant(worker2)
+	p.done(worker2, l, p.executed(worker2), inline("now"))
+	p.runAll(inline(""))
+	p.from(driver, &wire.Release{IDs: []ids.ObjectID{slow.ID.Return(0)}})
+	p.letAllGo()
+}
+
+// What is kept to make lost objects again is in the log as well. It is read back where it is needed, and counts in full where lineage is bounded.
+func TestLineageStaysWithinTheBudget(t *testing.T) {
+	p := newPages(t, simple, refersToPut)
+	p.runAll(stored())
+	if n := p.c.lineage.bytes; n < manyTasks*largeValue {
+		t.Errorf("the lineage of %d tasks counts %d bytes", manyTasks, n)
+	}
+	lost := p.specs[manyTasks/2]
+	p.step(FromStore{Msg: objectstore.Lost{ID: lost.ID.Return(0), Err: errs.New(errs.CodeObjectLost, "gone")}})
+	out := p.out
+	for _, e := range out {
+		if e.Kind == Fetch {
+			p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+		}
+	}
+	x := p.executed(worker)
+	if v := x.Spec.Args[1].Value.Data; x.Spec.ID != lost.ID || len(v) != largeValue || v[0] != manyTasks/2 {
+		t.Errorf("%v runs with a value of %d bytes, want %v", x.Spec.ID, len(v), lost.ID)
+	}
+	p.from(worker, &wire.Seal{ID: lost.ID.Return(0), Attempt: x.Attempt, Size: 8},
+		&wire.Done{Task: lost.ID, Attempt: x.Attempt, Lease: p.lease, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 2}})
+	p.letAllGo()
+	if n := p.c.lineage.bytes; n != 0 {
+		t.Errorf("lineage counts %d bytes of no task", n)
 	}
 }

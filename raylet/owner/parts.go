@@ -288,11 +288,13 @@ type memory struct {
 	borrows *borrows
 	objects *objects
 	up      memoryUp
+	waiting taskList // tasks with large specs that wait for arguments
 }
 
 // memoryUp is what waits for memory.
 type memoryUp interface {
 	heaviestQueue() (k *classRec, queues int)
+	keptLineage() *taskList
 	touch(k *classRec)
 	resequence(t *taskRec)
 	fail(t *taskRec, err *errs.Error)

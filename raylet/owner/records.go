@@ -252,8 +252,7 @@ type classRec struct {
 	kind          wire.TaskKind
 	opts          *wire.TaskOptions
 	ready         taskList
-	looked        uint64 // of ready.pushed, how far pageOut has looked
-	largestPaged  int64  // bytes of the largest spec that pageOut gave up
+	largestPaged  int64 // bytes of the largest spec that was paged out as a whole
 	leases        []*leaseRec
 	idle          leaseList  // of them, with nothing to do
 	spare         leaseList  // whose pipeline has run down

@@ -337,7 +337,7 @@ func (ln *lineage) validate(*recount) error {
 	n, bytes := 0, int64(0)
 	for t := ln.kept.head; t != nil; t = t.next {
 		n++
-		bytes += wire.CostOfSpec(t.spec)
+		bytes += t.fullCost()
 		if t.flags&taskLineage == 0 {
 			return fmt.Errorf("task %v is in the lineage list and not kept", t.id())
 		}
