@@ -54,12 +54,16 @@ func (rs *restores) readInto(d *demand, job uint64) {
 	case of == nil && d.o.spilled:
 		rs.emit(e)
 	case of != nil && of.resident:
-		rs.copyFrom(of, job, d, e)
+		rs.holdSource(d, of)
+		rs.copyFrom(of, job, e)
 	case of != nil && of.spilled:
 		e.Loc = of.loc
 		rs.emit(e)
+	case d.rescues:
+		rs.copyFrom(d.from, job, e)
 	case d.mayCopy():
-		rs.copyFrom(d.o.twin(), job, d, e)
+		rs.holdSource(d, d.o.twin())
+		rs.copyFrom(d.from, job, e)
 	default:
 		rs.up.importInto(d, job, e)
 	}
@@ -79,11 +83,25 @@ func (o *object) twin() *object {
 // mayCopy tells whether a restore takes the bytes from a twin: not into a room without memory, which only an import brings, and not once that has failed.
 func (d *demand) mayCopy() bool { return !d.cold && !d.twinFailed && d.o.twin() != nil }
 
-// copyFrom makes a restore of what is in memory.
-func (rs *restores) copyFrom(x *object, job uint64, d *demand, to SpillRead) {
+// holdSource pins what is in memory until a restore is made of it.
+func (rs *restores) holdSource(d *demand, x *object) {
 	x.copying++
 	d.from = x
 	rs.objects.relist(x)
+}
+
+// rescue has an object that no other node has any more restored from its twin, which stays until then. Nobody need wait for it.
+func (rs *restores) rescue(o *object) {
+	d := rs.requestRestore(o, laneGet)
+	if d.rescues || d.from != nil || d.cold || d.stage == stageReading { // a read from the node that is gone ends soon, and goes on with the twin
+		return
+	}
+	d.rescues = true
+	rs.holdSource(d, o.twin())
+}
+
+// copyFrom makes a restore of what is in memory.
+func (rs *restores) copyFrom(x *object, job uint64, to SpillRead) {
 	rs.emit(CopyObject{Job: job, From: x.job, Of: ref{o: x}.whole(), Place: to.Place, Extent: to.Extent})
 }
 

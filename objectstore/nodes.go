@@ -38,11 +38,15 @@ func (no *nodes) located(e Located) {
 	no.setElsewhere(o, slices.Clone(e.On))
 }
 
-// setElsewhere notes the nodes that have an object. One that is on none, and not here, is lost.
+// setElsewhere notes the nodes that have an object. One that is on none, and not here, is lost; one that is here for another job alone is kept for its own.
 func (no *nodes) setElsewhere(o *object, on []ids.Home) {
 	no.noteElsewhere(o, on)
 	if len(on) > 0 || o.resident || o.spilled || o.draining {
 		no.objects.relist(o)
+		return
+	}
+	if o.twin() != nil && !o.gone {
+		no.restores.rescue(o)
 		return
 	}
 	if d := o.restore; d != nil {
@@ -97,7 +101,7 @@ func (no *nodes) importFailed(d *demand, lost bool) bool {
 		on = append(on, d.node) // the others first
 	}
 	no.noteElsewhere(o, on)
-	return lost && len(on) > 0
+	return lost && (len(on) > 0 || d.mayCopy())
 }
 
 // export pins an object for another node.
@@ -110,7 +114,7 @@ func (no *nodes) export(e Export) {
 		return
 	}
 	r := no.objects.objs[e.ID]
-	if o := r.o; o == nil || o.values == nil && o.attempt != e.Attempt || !o.resident && !o.spilled {
+	if o := r.o; o == nil || o.values == nil && o.attempt != e.Attempt || !o.isHere() {
 		no.emit(Exported{To: e.To, Token: e.Token, ID: e.ID, Err: lostError(e.ID, "is not on this node")})
 		return
 	}
@@ -174,6 +178,9 @@ func (no *nodes) sortedExports() []*export {
 	slices.SortFunc(out, func(a, b *export) int { return int(a.note) - int(b.note) })
 	return out
 }
+
+// isHere tells whether there are bytes of an object on this node, be it for another job.
+func (o *object) isHere() bool { return o.resident || o.spilled || o.twin() != nil }
 
 // origin is what a copy for another job is of, or the object itself.
 func (o *object) origin() *object {

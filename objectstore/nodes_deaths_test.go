@@ -62,3 +62,72 @@ func TestAnOwnerAndAHolderDieTogether(t *testing.T) {
 		}
 	}
 }
+
+// A copy that came for another job is a holder like any other: its owner is told of it, and where the last other node with the object dies it is the object.
+func TestACopyForAnotherJobOutlivesTheLastOtherNode(t *testing.T) {
+	for _, ended := range []bool{false, true} { // the other job, meanwhile
+		all := newNodes(t, 3, idleConfig())
+		a, b, c := all[0], all[1], all[2]
+		a.join(1)
+		b.join(2)
+		c.joinJob(3, 2)
+		a.put(1, put(1), 3*mib)
+		c.tell(put(1), 3*mib, a)
+		c.get(3, put(1))
+		settleAll(all, 0)
+		if !c.got(put(1)) || c.imported != 1 {
+			t.Fatalf("%+v; the owner is told of %d imports", c.resolved, c.imported)
+		}
+		if ended {
+			c.unpin(3, put(1), 1)
+			c.step(ClientGone{3})
+			c.step(DropJob{Job: 2})
+			if len(c.evicted) != 1 {
+				t.Errorf("the owner is told of %d evictions of what came for a job that has ended", len(c.evicted))
+			}
+			continue
+		}
+		b.tell(put(1), 3*mib, a, c)
+		b.get(2, put(1))
+		for range 2 { // as the owner sees it, then as the store does
+			c.tell(put(1), 3*mib)
+		}
+		lose(all, a)
+		settleAll(all[1:], time.Minute)
+		if !b.got(put(1)) || len(c.gone)+len(c.lost)+len(b.lost) != 0 {
+			t.Fatalf("%+v; lost on node c %v, %+v, on node b %+v", b.resolved, c.gone, c.lost, b.lost)
+		}
+		c.unpin(3, put(1), 1)
+		c.step(ClientGone{3})
+		c.step(DropJob{Job: 2})
+		c.join(4)
+		for i := 2; i < 8; i++ { // all of the store
+			c.putSlowly(4, put(i), 3*mib)
+		}
+		c.get(4, put(1))
+		settleAll(all[1:], time.Minute)
+		if !c.got(put(1)) || len(c.evicted) != 0 {
+			t.Errorf("%+v; evicted %v, lost %v, %+v", c.resolved[len(c.resolved)-1], c.evicted, c.gone, c.lost)
+		}
+	}
+}
+
+// Where there is no room for it beside what is for the other job, a file holds it.
+func TestTheLastCopyIsKeptInAFullStore(t *testing.T) {
+	all := newNodes(t, 2, idleConfig())
+	a, b := all[0], all[1]
+	a.join(1)
+	b.joinJob(2, 2)
+	a.put(1, put(1), 9*mib)
+	b.tell(put(1), 9*mib, a)
+	b.get(2, put(1))
+	settleAll(all, 0)
+	lose(all, a)
+	settleAll(all[1:], time.Minute)
+	b.join(3)
+	b.get(3, put(1))
+	settleAll(all[1:], time.Minute)
+	if !b.got(put(1)) || len(b.gone)+len(b.lost) != 0 {
+		t.Errorf("%+v; lost %v, %+v", b.resolved, b.gone, b.lost)
+	}
+}

@@ -22,8 +22,15 @@ func (os *objects) evict(o *object) {
 	os.record(o)
 	os.giveBack(o.block, o.file, o.size, o.path)
 	o.file, o.path = 0, ""
-	if !o.spilled {
+	if !o.spilled && o.twin() == nil {
 		os.emit(ToOwner{o.id.Job(), Evicted{o.id}})
+	}
+}
+
+// twinGone tells the owner of an object that is on other nodes when the last copy for another job has left memory here: it was a copy like any other.
+func (os *objects) twinGone(of *object) {
+	if !of.dead && !of.gone && !of.resident && !of.spilled && len(of.elsewhere) > 0 && of.twin() == nil {
+		os.emit(ToOwner{of.id.Job(), Evicted{of.id}})
 	}
 }
 
@@ -89,8 +96,12 @@ func (os *objects) destroy(o *object) {
 	if o.resident {
 		os.giveBack(o.block, o.file, o.size, o.path)
 	}
+	was := o.resident
 	o.resident, o.spilled, o.elsewhere, o.dead = false, false, nil, true
 	os.copyGone(o)
+	if was && o.of != nil {
+		os.twinGone(o.of)
+	}
 }
 
 // giveBack frees what a grant or an object held.

@@ -25,6 +25,7 @@ func (rm *placing) failDemand(d *demand, err *errs.Error) {
 	case d.o != nil:
 		rm.restores.failRestore(d, err)
 		rm.objects.relist(d.o)
+		rm.restores.loseIfNowhere(d.o)
 	default:
 		rm.creates.refuseDemand(d, err)
 	}

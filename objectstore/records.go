@@ -208,10 +208,11 @@ type demand struct {
 	tries     uint8
 
 	// A restore.
-	o    *object
-	gets []getter
-	sets []*argSet // one entry an argument
-	from *object   // that a copy is being made from in memory
+	o       *object
+	gets    []getter
+	sets    []*argSet // one entry an argument
+	from    *object   // that a copy is being made from in memory
+	rescues bool      // from is the last copy there is: the restore goes on whether somebody waits or not
 
 	twinFailed bool // its bytes are to come from another node, though they are in memory here
 

@@ -219,7 +219,7 @@ func (rc *recovery) begin(e begin) {
 
 // info is what an owner is told of an object.
 func (r ref) info(id ids.ObjectID) SealedInfo {
-	return SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta(), Elsewhere: !r.o.resident && !r.o.spilled}
+	return SealedInfo{ID: id, Attempt: r.o.attempt, Size: r.size(), Meta: r.meta(), Elsewhere: !r.o.isHere()}
 }
 
 // listObjects tells a job's owner what there is of the job.

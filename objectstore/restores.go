@@ -30,7 +30,7 @@ func (rs *restores) requestRestore(o *object, l lane) *demand {
 // cancelRestore withdraws a restore that nobody waits for any more.
 func (rs *restores) cancelRestore(o *object) {
 	d := o.restore
-	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 || o.exports > 0 {
+	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 || o.exports > 0 || d.rescues {
 		return
 	}
 	if d.stage == stageWaiting {
@@ -82,6 +82,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	*rs.reads(d.lane)--
 	o := d.o
 	fromMemory := rs.copied(d)
+	d.rescues = false
 	if d.cold && e.Err == nil {
 		rs.space.alloc.Back(alloc.Owned{Owner: d.block.Owner, Range: d.block.Range()})
 		d.cold = false
@@ -140,8 +141,8 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	case d.imports:
 		rs.counts.Imports++
 		rs.counts.ImportedBytes += o.size
-		if o.of == nil {
-			rs.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}})
+		if of := o.origin(); !of.gone && rs.objects.objs[o.id].o == of {
+			rs.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}}) // for whichever job
 		}
 	case o.of != nil || fromMemory:
 		rs.counts.CopiesMade++
@@ -200,6 +201,10 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) {
 		o.filling = d
 		rs.objects.record(o)
 	}
+	if d.rescues && d.stage != stageReading {
+		d.rescues = false
+		rs.copied(d)
+	}
 	d.stage = stageDone
 	o.restore = nil
 	for _, g := range d.gets {
@@ -226,6 +231,14 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) {
 				break
 			}
 		}
+	}
+}
+
+// loseIfNowhere gives up an object whose last copy, for another job, found no room.
+func (rs *restores) loseIfNowhere(o *object) {
+	if o.of == nil && !o.dead && !o.gone && !o.resident && !o.spilled && !o.draining && len(o.elsewhere) == 0 {
+		rs.forget(o)
+		rs.emit(ToOwner{o.id.Job(), Lost{ID: o.id, Copy: o.attempt, Err: lostError(o.id, "has no room here, and is on no node any more")}})
 	}
 }
 

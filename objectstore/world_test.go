@@ -60,6 +60,7 @@ type world struct {
 	lost     []Lost
 	gone     []ids.ObjectID // lost, and nobody had asked
 	evicted  []ids.ObjectID
+	imported int
 	refused  []ArgsRefused
 	packed   map[ids.ObjectID]bool
 	invent   []Inventory
@@ -448,11 +449,12 @@ func (w *world) toOwner(e ToOwner) {
 			w.lost = append(w.lost, m)
 		}
 	case Imported:
-		if o := w.c.objs[m.ID].o; o == nil || !o.resident || o.attempt != m.Attempt {
+		if o := w.c.objs[m.ID].o; o == nil || !o.isHere() || o.attempt != m.Attempt {
 			w.t.Fatalf("%+v, and the store has %+v", m, o)
 		}
+		w.imported++
 	case Evicted:
-		if o := w.c.objs[m.ID].o; o == nil || o.resident || len(o.elsewhere) == 0 {
+		if o := w.c.objs[m.ID].o; o == nil || o.isHere() || len(o.elsewhere) == 0 {
 			w.t.Fatalf("%+v, and the store has %+v", m, o)
 		}
 		w.evicted = append(w.evicted, m.ID)

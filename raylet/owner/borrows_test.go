@@ -8,6 +8,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/cluster"
+	"mobula/raylet/owner/task"
 	"mobula/wire"
 )
 
@@ -224,3 +225,25 @@ func TestAnObjectOfAnotherNodeIsBroughtHome(t *testing.T) {
 		t.Errorf("the store here hears %+v", l)
 	}
 }
+
+// What was brought to a third node for another job is a copy like any other: it is the object when the node that kept it dies, and nothing is made again.
+func TestWhatWasBroughtOutlivesTheNodeThatKeptIt(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.madeFrom(s.elsewhere(farNode, 1), s.put(1, 8))
+	mine := spec.ID.Return(0)
+	s.fromFar(&wire.AddRef{ID: mine})
+	s.fromFar(Bring{ID: mine, Node: third})
+	s.step(JobOpened{Node: third})
+	s.wantSaid("Brought")
+	s.step(FromStore{Node: third, Msg: objectstore.Imported{ID: mine, Attempt: 1}})
+	s.step(NodeGone{Node: farNode, Err: errs.New(errs.CodeWorkerCrashed, "dead")})
+	if l := atStore[objectstore.Located](s, third); len(l) != 1 || len(l[0].On) != 0 {
+		t.Errorf("the store that has it is told %+v", l)
+	}
+	if s.state(spec) != task.Finished || s.c.stats.Lost != 0 {
+		t.Errorf("its task is %v, %d objects are lost", s.state(spec), s.c.stats.Lost)
+	}
+}
+
+// third is a node that is neither the job's own nor farNode.
+const third ids.Home = 6
