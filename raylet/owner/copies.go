@@ -117,17 +117,36 @@ func (cp *copies) free(o *objRec) {
 	}
 }
 
-// keepOne has all stores drop an object but the one that keeps it, when the step ends.
-func (cp *copies) keepOne(o *objRec) {
+// keepSafe has stores drop an object, when the step ends, that are not needed for it to outlive a node. The job's own node ends with the job alone: where it has
+// a copy, that is the one to keep. Copies on other nodes stay until their memory is needed.
+func (cp *copies) keepSafe(o *objRec) {
 	set := cp.byID[o.id]
 	if set == nil {
 		return
 	}
-	others := slices.Concat(set.on[1:], set.told)
-	cp.change(set, func() { set.on, set.told = set.on[:1], nil })
+	others := set.told
+	if set.on[0] == cp.home() {
+		others = slices.Concat(set.on[1:], set.told)
+	} else if slices.Contains(set.on, cp.home()) {
+		cp.promoteHome(set)
+	}
+	cp.change(set, func() {
+		set.told = nil
+		set.on = slices.DeleteFunc(set.on, func(node ids.Home) bool { return slices.Contains(others, node) })
+	})
 	for _, node := range others {
 		cp.freeAt(node, o)
 	}
+}
+
+// promoteHome has the job's own node keep an object that it has a copy of.
+func (cp *copies) promoteHome(set *copySet) {
+	was := set.on[0]
+	set.on = slices.Insert(without(set.on, cp.home()), 0, cp.home())
+	set.lacked = 0
+	cp.toStoreAt(cp.home(), set.located(nil))
+	cp.toStoreAt(was, set.located([]ids.Home{cp.home()}))
+	cp.journal.logObject(set.o, set.o.res, set.o.attempt, cp.home())
 }
 
 func (cp *copies) freeAt(node ids.Home, o *objRec) {

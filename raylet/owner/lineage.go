@@ -31,6 +31,7 @@ func (ln *lineage) keepLineage(t *taskRec) {
 		old := ln.kept.head
 		ln.dropLineage(old)
 		old.flags |= taskEvicted
+		ln.objects.keptValues.losses++
 		ln.stats.LineageEvicted++
 	}
 }

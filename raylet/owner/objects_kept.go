@@ -10,18 +10,19 @@ import (
 // A put cannot be made again, nor the result of an actor's call or of a task without retries. What was made of it can, as long as its value is there: so while objects of
 // the job are in the stores of several nodes, each of which may die with what it has, such a value is kept that nobody refers to any more and lineage needs. One store
 // keeps it, and spills it like any other. Of all such values there are MaxKeptBytes at most: the oldest are freed for others, and all of them when a store has no room
-// left on disk either. On a node that is alone none is kept.
+// left on disk either. On a node that is alone none is kept: what was made of such a value then, and is used on other nodes later, is kept in its place.
 
 // keptValues is those values.
 type keptValues struct {
-	size  map[ids.ObjectID]int64
-	order []ids.ObjectID // oldest first; those that are not in size any more are to be passed over
-	bytes int64
+	size   map[ids.ObjectID]int64
+	order  []ids.ObjectID // oldest first; those that are not in size any more are to be passed over
+	bytes  int64
+	losses uint32 // how often a value was freed without a look at what makes it again
 }
 
 // keep keeps the value of an object that nothing but lineage needs, if it is to be kept.
 func (os *objects) keep(o *objRec) bool {
-	if o.lineage == 0 || os.copies.atHome() || o.madeAgain() {
+	if o.lineage == 0 || os.copies.atHome() || os.remakable(o) {
 		return false
 	}
 	if _, is := os.keptValues.size[o.id]; is {
@@ -31,7 +32,7 @@ func (os *objects) keep(o *objRec) bool {
 		return false
 	}
 	os.keptValues.add(o.id, int64(o.res.Size))
-	os.copies.keepOne(o)
+	os.copies.keepSafe(o)
 	for os.keptValues.bytes > os.cfg.MaxKeptBytes {
 		os.freeOldest()
 	}
@@ -56,8 +57,41 @@ func (o *objRec) madeAgain() bool {
 	return o.rec != nil && (o.rec.flags&taskLineage != 0 || !o.rec.state.Terminal())
 }
 
+// maxRemakeWalk bounds the objects that are looked at to tell whether one can be made again.
+const maxRemakeWalk = 1 << 10
+
+// remakable tells whether a task may make the object again from what is there, or may be made again in turn. What was found to be so is not looked at again
+// before another value is freed, so a long chain costs no more than its newest link.
+func (os *objects) remakable(o *objRec) bool {
+	now := os.keptValues.losses + 1
+	o.remakes = now
+	seen := []*objRec{o}
+	for i := 0; i < len(seen) && i < maxRemakeWalk; i++ {
+		if !seen[i].madeAgain() {
+			for _, a := range seen {
+				a.remakes = 0
+			}
+			return false
+		}
+		spec := seen[i].rec.spec
+		if spec == nil {
+			continue // it was paged out, and refers to nothing
+		}
+		os.eachRef(spec, func(_ *objects, a *objRec) {
+			if a.state == object.Freed && a.flags&objBorrowed == 0 && a.remakes != now {
+				a.remakes = now
+				seen = append(seen, a)
+			}
+		})
+	}
+	return true
+}
+
 // freeForLineage frees the value of an object that only lineage needs. That a put was freed nothing else tells.
 func (os *objects) freeForLineage(o *objRec) {
+	if o.remakes != os.keptValues.losses+1 {
+		os.keptValues.losses++
+	}
 	os.copies.free(o)
 	os.dropValue(o)
 	if o.rec == nil {

@@ -152,3 +152,103 @@ func TestWhatIsKeptForLineageIsBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept", n)
 	}
 }
+
+// What was freed while the job's objects were on one node is not there to make anything of it again. What was made of it and is used on another node is
+// kept in its place, however far back that is.
+func TestWhatCannotBeMadeAgainForWantOfAPutIsKept(t *testing.T) {
+	for _, steps := range []int{1, 2, 5} {
+		for _, putFirst := range []bool{true, false} {
+			s := newScript(t, Config{})
+			put := s.put(1, 1<<18)
+			chain := []ids.ObjectID{put}
+			l := ids.LeaseID(0)
+			for range steps {
+				spec := s.submit(simple, wire.Arg{Ref: chain[len(chain)-1]})
+				if l == 0 {
+					l = s.grant(worker)
+				}
+				s.pinned(spec)
+				x := s.executed(worker)
+				s.from(worker, &wire.Seal{ID: spec.ID.Return(0), Attempt: x.Attempt, Size: 8},
+					&wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 9e6}})
+				chain = append(chain, spec.ID.Return(0))
+			}
+			s.step(FromSched{sched.Reclaim{Lease: l}})
+			gone, last := slices.Clone(chain[:steps]), chain[steps]
+			if !putFirst {
+				slices.Reverse(gone)
+			}
+			for _, id := range gone {
+				s.from(driver, &wire.Release{IDs: []ids.ObjectID{id}})
+				if got := s.freedAt(id); !slices.Equal(got, []ids.Home{0}) {
+					t.Fatalf("object %v, on the one node that there is, is freed on the nodes %v", id, got)
+				}
+			}
+			spec := s.madeFrom(s.elsewhere(farNode, 1), last)
+			if got := s.freedAt(last); slices.Contains(got, 0) {
+				t.Fatalf("%d steps from the put, what was made is freed on the nodes %v", steps, got)
+			}
+			s.step(NodeGone{Node: farNode, Err: errs.New(errs.CodeWorkerCrashed, "gone")})
+			if st := s.state(spec); st != task.PendingNode {
+				t.Errorf("%d steps from the put, the task of what is lost is %v", steps, st)
+			}
+			s.from(driver, &wire.Cancel{Task: spec.ID}, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+			s.wantEmpty()
+		}
+	}
+}
+
+// A long chain of results that can be made again is not walked for each of its links.
+func TestALongLineageIsLookedAtOnce(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	keeper := s.madeFrom(far, s.put(1, 8)) // while this is there, so is an object on another node
+	last := s.madeFrom(far, s.put(2, 8)).ID.Return(0)
+	for range 50 {
+		last = s.madeFrom(far, last).ID.Return(0)
+	}
+	if n := len(s.c.keptValues.size); n != 2 {
+		t.Errorf("%d values are kept, of two puts and what is made again of them", n)
+	}
+	losses := s.c.keptValues.losses
+	o := s.c.object(last).rec
+	for range 40 {
+		arg := s.c.object(o.spec.Args[0].Ref)
+		if arg.remakes != losses+1 {
+			t.Fatalf("object %v was freed without a mark that it is made again", arg.id)
+		}
+		o = arg.rec
+	}
+	if s.state(keeper) != task.Finished {
+		t.Errorf("it is %v", s.state(keeper))
+	}
+}
+
+// Of several copies the one stays that outlives any other node: that of the job's own node. Where it has none, the others stay.
+func TestWhatIsKeptForLineageOutlivesANode(t *testing.T) {
+	for _, at := range []ids.Home{0, third} {
+		s := newScript(t, Config{})
+		far := s.elsewhere(farNode, 1)
+		once := s.submit(&wire.TaskOptions{Func: "once", NumReturns: 1}) // it may not run again
+		l := s.grant(far)
+		x := s.executed(far)
+		s.from(far, &wire.Seal{ID: once.ID.Return(0), Attempt: x.Attempt, Size: 8},
+			&wire.Done{Task: once.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 9e6}})
+		s.step(FromSched{sched.Reclaim{Lease: l}})
+		arg := once.ID.Return(0)
+		if at == third { // where somebody reads it
+			s.from(s.elsewhere(third, 1), &wire.AddRef{ID: arg}, &wire.Get{ID: arg, Fetch: true}, &wire.Release{IDs: []ids.ObjectID{arg}})
+		} else {
+			s.from(driver, &wire.Get{ID: arg, Fetch: true})
+		}
+		s.step(FromStore{Node: at, Msg: objectstore.Imported{ID: arg, Attempt: x.Attempt}})
+		spec := s.madeFrom(far, arg)
+		if got := s.freedAt(arg); slices.Contains(got, at) {
+			t.Fatalf("its copy is freed on the nodes %v", got)
+		}
+		s.step(NodeGone{Node: farNode, Err: errs.New(errs.CodeWorkerCrashed, "gone")})
+		if st := s.state(spec); st != task.PendingNode {
+			t.Errorf("with a copy on node %v, the task of what was made of it is %v", at, st)
+		}
+	}
+}

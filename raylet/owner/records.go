@@ -24,6 +24,7 @@ type objRec struct {
 	id      ids.ObjectID
 	state   object.State
 	flags   objFlags
+	remakes uint32        // keptValues.losses, one more, when all that makes it again was there; it takes no room beside flags
 	rec     *taskRec      // that makes it; nil: a put, or a placeholder
 	res     *wire.Result  // immutable; nil until resolved and after the drop
 	waits   *waits        // nil: nobody waits
