@@ -47,12 +47,18 @@ func (ln *lineage) reproducible(t *taskRec) bool {
 	return can
 }
 
-// dropSpec gives up what a task would need to run again. A call keeps its spec for its name.
+// dropSpec gives up what a task would need to run again. A call keeps its spec for its name, without arguments that take much.
 func (ln *lineage) dropSpec(t *taskRec) {
 	ln.objects.releaseArgs(t)
-	if t.spec != nil && t.class != nil {
+	switch {
+	case t.spec == nil:
+	case t.class != nil:
 		ln.objects.budget.dropSpec(t.spec)
 		t.dropSpec()
+	case inlineBytes(t.spec) >= packMin:
+		own := *t.spec
+		own.Args = nil
+		ln.memory.replaceSpec(t, &own)
 	}
 }
 

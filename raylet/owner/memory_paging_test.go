@@ -283,3 +283,23 @@ func TestLineageStaysWithinTheBudget(t *testing.T) {
 		t.Errorf("lineage counts %d bytes of no task", n)
 	}
 }
+
+// Of a call that has ended the arguments go, though somebody has its result.
+func TestACallThatHasEndedKeepsNoArguments(t *testing.T) {
+	s := newScript(t, Config{})
+	a, l := s.spawn(&wire.TaskOptions{Func: "actor", NumReturns: 1}, worker)
+	for i := range uint64(10) {
+		call := s.call(a, i+1, wire.Arg{Ref: s.heldPut()}, wire.Arg{Value: wire.Value{Data: make([]byte, largeValue)}})
+		x := s.executed(worker)
+		if len(x.Spec.Args) != 2 || len(x.Spec.Args[1].Value.Data) != largeValue {
+			t.Fatalf("the actor gets %d arguments", len(x.Spec.Args))
+		}
+		s.done(worker, l, x, inline("result"))
+		if r := s.result(call.ID.Return(0)); string(r.Result.Value.Data) != "result" {
+			t.Errorf("its result is %+v", r.Result)
+		}
+	}
+	if n := s.c.budget.specs; n >= largeValue {
+		t.Errorf("%d bytes of specs are in memory, of calls that have ended", n)
+	}
+}
