@@ -256,6 +256,7 @@ func (cc *calls) pumpAll() {
 		a := cc.dirtyActor[i]
 		a.dirty = false
 		cc.pump(a)
+		cc.memory.pageOutCalls(&a.queue)
 	}
 	clear(cc.dirtyActor)
 	cc.dirtyActor = cc.dirtyActor[:0]
@@ -276,6 +277,10 @@ func (cc *calls) pump(a *actorRec) {
 	l, window := a.lease, cc.window(a)
 	for a.queue.head != nil && len(l.fetching) == 0 && l.lane.Len() < window {
 		t := a.queue.head
+		if t.pagedOut() {
+			cc.memory.pageIn(&a.queue, 0)
+			return
+		}
 		t.unlist()
 		if len(t.spec.Args) == 0 {
 			t.start++

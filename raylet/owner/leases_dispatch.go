@@ -105,7 +105,7 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) bool {
 	for n > 0 && k.ready.head != nil {
 		t := k.ready.head
 		if t.pagedOut() {
-			ls.memory.pageIn(k)
+			ls.memory.pageIn(&k.ready, k.largestPaged)
 			break
 		}
 		if !l.fitsBehind(t, &ls.cfg) {

@@ -9,7 +9,7 @@ import (
 
 // A task's spec is in the log. Above the budget, the specs at the end of a queue leave memory and are read back when their turn comes. A spec that
 // refers to nothing goes as a whole; of any other one only the inline values go, so that no count, and no order, depends on what is not there. So go those of
-// tasks that wait for arguments, and of what is kept as lineage. A deadline needs no spec: the task's record has it.
+// tasks that wait for arguments, of calls that wait for their actor, and of what is kept as lineage. A deadline needs no spec: the task's record has it.
 
 const (
 	pageKeep  = 1024 // tasks at the head of a queue whose specs stay, unless they are large
@@ -73,6 +73,20 @@ func (ms *memory) pageOutSpecs() {
 	if ms.objects.budget.specs > ms.cfg.InlineBudget/2 {
 		ms.pageOut()
 	}
+}
+
+// pageOutCalls gives up the inline values of calls that wait for their actor, while the budget is exceeded. Those that came in this step go when the actor is
+// looked at next.
+func (ms *memory) pageOutCalls(queue *taskList) {
+	if queue.n > 0 && ms.specsExceed() {
+		ms.trimAll(queue)
+	}
+}
+
+// specsExceed tells whether the budget is exceeded, and by specs.
+func (ms *memory) specsExceed() bool {
+	b := &ms.objects.budget
+	return b.used() > ms.cfg.InlineBudget && b.specs > ms.cfg.InlineBudget/2
 }
 
 // trimAll gives up the inline values of every spec in a list.
@@ -166,13 +180,14 @@ func withoutValues(spec *wire.TaskSpec) *wire.TaskSpec {
 	return &own
 }
 
-// pageIn reads back the spec of the first task in a queue, and of the tasks behind it as many as are few bytes.
-func (ms *memory) pageIn(k *classRec) {
+// pageIn reads back the spec of the first task in a queue, and of the tasks behind it as many as are few bytes: one that was paged out as a whole is not larger
+// than largest.
+func (ms *memory) pageIn(queue *taskList, largest int64) {
 	left := ms.readBytes()
-	for t, n := k.ready.head, 0; t != nil && left > 0 && n < pageBatch; t, n = t.next, n+1 {
+	for t, n := queue.head, 0; t != nil && left > 0 && n < pageBatch; t, n = t.next, n+1 {
 		switch {
 		case t.spec == nil:
-			left -= k.largestPaged
+			left -= largest
 		case t.pagedOut():
 			left -= t.x.trimmed
 		default:
@@ -188,9 +203,10 @@ func (ms *memory) pageIn(k *classRec) {
 
 func (ms *memory) specFetched(t *taskRec, ev Fetched) {
 	t.flags &^= taskFetching
-	if t.state != task.PendingNode || !t.pagedOut() {
+	if t.state != task.PendingNode && t.state != task.PendingActor || !t.pagedOut() {
 		return
 	}
+	ms.touchQueue(t)
 	spec, err := ms.journal.parseSpec(ev)
 	if err != nil {
 		t.unlist()
@@ -201,6 +217,14 @@ func (ms *memory) specFetched(t *taskRec, ev Fetched) {
 		t.x.trimmed = 0
 	}
 	ms.replaceSpec(t, spec)
+}
+
+// touchQueue has the queue of a task looked at.
+func (ms *memory) touchQueue(t *taskRec) {
+	if t.isCall() {
+		ms.up.touchActor(t.actor)
+		return
+	}
 	ms.up.touch(t.class)
 	if t.x != nil && t.x.isolatedClass != nil {
 		ms.up.touch(t.x.isolatedClass)

@@ -189,7 +189,7 @@ func TestATaskIsCancelledWhileItsSpecIsPagedOut(t *testing.T) {
 			for _, spec := range p.specs[4:] {
 				p.from(driver, &wire.Cancel{Task: spec.ID, Force: true})
 			}
-			if !slices.ContainsFunc(reads, func(e Effect) bool { return e.Kind == Fetch }) {
+			if !slices.ContainsFunc(reads, isFetch) {
 				t.Error("nothing is read back for the lease")
 			}
 			for _, e := range reads {
@@ -303,3 +303,71 @@ func TestACallThatHasEndedKeepsNoArguments(t *testing.T) {
 		t.Errorf("%d bytes of specs are in memory, of calls that have ended", n)
 	}
 }
+
+// Calls that wait for their actor stay within the budget, and run in order with all of their arguments.
+func TestLargeCallsStayWithinTheBudget(t *testing.T) {
+	p := &pages{script: newScript(t, Config{InlineBudget: smallBudget, ActorWindow: 2})}
+	a := p.create(&wire.TaskOptions{Func: "actor", NumReturns: 1})
+	for i := range manyTasks {
+		args := []wire.Arg{{Ref: p.heldPut()}, {Value: wire.Value{Data: slices.Repeat([]byte{byte(i)}, largeValue)}}}
+		p.specs = append(p.specs, p.callSpec(a, uint64(i+1), args[i%2:]...)) // some refer to an object
+		p.from(driver, &wire.Submit{Spec: p.specs[i]})
+	}
+	for _, cancelled := range []int{manyTasks / 2, manyTasks - 2} {
+		p.from(driver, &wire.Cancel{Task: p.specs[cancelled].ID})
+		p.wantError(p.specs[cancelled].ID.Return(0), errs.CodeCancelled)
+		p.specs = slices.Delete(p.specs, cancelled, cancelled+1)
+	}
+	p.wantWithinBudget()
+	l := p.grant(worker)
+	p.done(worker, l, p.executed(worker), inline(""))
+	var asked []Effect
+	for ran := 0; ran < len(p.specs); {
+		for _, e := range p.out {
+			if e.Kind == Fetch {
+				asked = append(asked, e)
+			}
+		}
+		var dones []wire.Msg
+		for _, m := range sent[*wire.Exec](p.script, worker) {
+			for _, x := range m.Tasks {
+				args, want := x.Spec.Args, p.specs[ran]
+				if v := args[len(args)-1].Value.Data; x.Spec.ID != want.ID || len(v) != largeValue || uint64(v[0])+1 != want.Seq {
+					t.Fatalf("the call %d in line is %v, %d with a value of %d bytes", ran, x.Spec.ID, x.Spec.Seq, len(v))
+				}
+				ran++
+				dones = append(dones, &wire.Done{Task: x.Spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{inline("")}, Times: wire.Times{Started: 1, Ended: 2}})
+			}
+		}
+		p.wantWithinBudget()
+		switch {
+		case len(dones) > 0:
+			p.from(worker, dones...)
+		case len(asked) > 0:
+			e := asked[0]
+			asked = asked[1:]
+			p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+		default:
+			t.Fatalf("after %d calls nothing goes on", ran)
+		}
+	}
+}
+
+// A task whose spec cannot be read back from the log fails, and the scheduler is told when nothing of its class waits any more.
+func TestASpecThatCannotBeReadBack(t *testing.T) {
+	p := newPages(t, simple, inAnHour)
+	out := p.pagedOutTask()
+	for _, spec := range p.specs {
+		if p.c.tasks.task(spec.ID).spec != nil {
+			p.from(driver, &wire.Cancel{Task: spec.ID})
+		}
+	}
+	p.grant(worker)
+	for i := slices.IndexFunc(p.out, isFetch); i >= 0; i = slices.IndexFunc(p.out, isFetch) {
+		p.step(Fetched{Token: p.out[i].Token, Err: errs.New(errs.CodeOutOfDisk, "it cannot be read")})
+	}
+	p.wantError(out.ID.Return(0), errs.CodeObjectLost)
+	p.letAllGo()
+}
+
+func isFetch(e Effect) bool { return e.Kind == Fetch }

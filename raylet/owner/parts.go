@@ -296,6 +296,7 @@ type memoryUp interface {
 	heaviestQueue() (k *classRec, queues int)
 	keptLineage() *taskList
 	touch(k *classRec)
+	touchActor(a *actorRec)
 	resequence(t *taskRec)
 	fail(t *taskRec, err *errs.Error)
 }
