@@ -20,6 +20,7 @@ import (
 	"mobula/internal/node"
 	"mobula/internal/testkit"
 	"mobula/internal/trust"
+	"mobula/objectstore/spill/storage"
 )
 
 // refused starts a node that must not start, and checks what is said.
@@ -121,11 +122,40 @@ func TestACopiedDirectoryOfANodeOfACluster(t *testing.T) {
 	harness.Must(t, os.CopyFS(copied.Dir, os.DirFS(cfg.Dir)))
 	second = harness.StartWired(t, cfg)
 	refused(t, copied, register.ErrCopied, copied.Dir, "--moved")
-	copied.Moved = true
+	copied.Moved, copied.StoreDir = true, harness.TempDir(t) // as on another machine
 	refused(t, copied, register.ErrCopied, "went on elsewhere")
 	ctx, _ := harness.ConnectTo(t, first)
 	if at, err := onNode.Go(ctx, mobula.V(0), mobula.OnNode(second.ID())).Get(ctx); err != nil || at != second.ID() {
 		t.Errorf("the original has run nothing: %q, %v", at, err)
+	}
+}
+
+// A start in a copied directory that says that it was moved, and fails, leaves the node alone that it was copied from: that runs on in its life.
+func TestATakeOverThatFailsHarmsNobody(t *testing.T) {
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	cfg := harness.JoinTo(t, first, harness.WiredConfig(t, "n2"), trust.Data)
+	shared := harness.TempDir(t)
+	cfg.SpillURLs = []string{shared}
+	second := harness.StartWired(t, cfg)
+	copied := harness.WiredConfig(t, "n2")
+	copyFiles(t, copied.Dir, cfg.Dir)
+	copied.Moved = true
+	refused(t, copied, errs.ErrNodeRunning, "a node that runs") // its objects are in this machine's memory
+	copied.StoreDir = filepath.Join(copied.Dir, "none")
+	refused(t, copied, errs.ErrSegmentUnavailable, copied.StoreDir)
+	copied.StoreDir, copied.SpillURLs = harness.TempDir(t), []string{shared}
+	refused(t, copied, storage.ErrInUse, shared)
+
+	ctx, _ := harness.ConnectTo(t, second)
+	a, err := harness.CounterType.Spawn(ctx, mobula.V(1), mobula.Named("", "goes-on"), mobula.Resources{CPU: 0}) // which a life that is over may not
+	harness.Must(t, err)
+	if got, err := harness.CounterInc.Go(ctx, a, mobula.V(1)).Get(ctx); err != nil || got != 2 {
+		t.Errorf("an actor of the original: %d, %v", got, err)
+	}
+	select {
+	case <-second.StopRequested():
+		t.Error("the original ends")
+	default:
 	}
 }
 

@@ -33,6 +33,7 @@ type Config struct {
 	LastJob      uint64                               // highest job number known to have been given out
 	Write        func(path string, data []byte) error // replaces a file durably; nil: safefs.Replace
 	Moved        bool                                 // accept a copied directory: its original is gone
+	Ready        func() error                         // called once the directory was read, before the life begins; nil: nothing else has to be ready
 }
 
 // Home is a node's home in its present life. It is safe for concurrent use.
@@ -69,6 +70,11 @@ func Open(ctx context.Context, cfg Config) (*Home, error) {
 	if cfg.Dir != "" {
 		h.path = filepath.Join(cfg.Dir, fileName)
 		if err := h.read(cfg, &claim); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.Ready != nil {
+		if err := cfg.Ready(); err != nil {
 			return nil, err
 		}
 	}

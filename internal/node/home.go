@@ -9,9 +9,9 @@ import (
 	"mobula/remote"
 )
 
-// open begins a life of the node's directory. reg is who gives the node its home.
-func (h *numbers) open(ctx context.Context, b *base, reg home.Register) (err error) {
-	cfg := home.Config{Identity: b.identity, Register: reg, Moved: b.cfg.Moved}
+// open begins a life of the node's directory, once ready has succeeded. reg is who gives the node its home.
+func (h *numbers) open(ctx context.Context, b *base, reg home.Register, ready func() error) (err error) {
+	cfg := home.Config{Identity: b.identity, Register: reg, Moved: b.cfg.Moved, Ready: ready}
 	if b.cfg.Keep {
 		cfg.Dir, cfg.IdentityFile, cfg.LastJob = b.dir, filepath.Join(b.dir, identityName), b.files.Last()
 	}

@@ -175,7 +175,7 @@ func (n *Node) assemble(ctx context.Context) error {
 	for _, start := range []func() error{
 		n.wired.open,
 		n.control.join,
-		func() error { return n.numbers.open(ctx, n.base, n.register()) },
+		func() error { return n.numbers.open(ctx, n.base, n.register(), n.store.claim) },
 		n.wired.prepare,
 		n.jobs.start,
 		n.directory.start,

@@ -37,13 +37,10 @@ func (st *storeShell) segmentFor(s *session) (*segment.Segment, error) {
 	return st.actor.Segment(ctx, s.job)
 }
 
-// start adds object store and spillers to the tree. A kept node's segments are named
-// files, which the next life finds.
-func (st *storeShell) start() error {
-	sup, err := actors.Supervisor(st.sys, "objectstore", "objects", actors.Policy{MaxRestarts: 10, Window: time.Minute})
-	if err != nil {
-		return err
-	}
+// claim takes what another process may have, or that may be missing: the store's memory and the places to spill to. It comes before the node's life begins: a start
+// in a copied directory that fails behind that has ended the life of the node that it was copied from, which may run. A kept node's segments are named files, which
+// the next life finds.
+func (st *storeShell) claim() (err error) {
 	seg := segment.Config{Size: st.cfg.StoreBytes}
 	if path := filepath.Join(st.cfg.StoreDir, st.segmentName()); st.lasting(path) {
 		seg.Path = path
@@ -57,8 +54,20 @@ func (st *storeShell) start() error {
 		return err
 	}
 	st.sizeLeft()
-	if st.spiller, err = spillshell.Open(st.spillConfig(sup, seg.Path != "")); err != nil {
+	if st.spiller, err = spillshell.Open(st.spillConfig(seg.Path != "")); err != nil {
 		return fmt.Errorf("%w; give another (WithSpill, store.spill, --store-spill, MOBULA_STORE_SPILL)", err)
+	}
+	return nil
+}
+
+// start adds object store and spillers to the tree.
+func (st *storeShell) start() error {
+	sup, err := actors.Supervisor(st.sys, "objectstore", "objects", actors.Policy{MaxRestarts: 10, Window: time.Minute})
+	if err != nil {
+		return err
+	}
+	if err := st.spiller.Start(sup); err != nil {
+		return err
 	}
 	cfg := objectstore.DefaultConfig(st.cfg.StoreBytes)
 	cfg.SpillThreshold, cfg.ArgsFraction, cfg.FallbackBytes = st.cfg.SpillThreshold, st.cfg.ArgsFraction, st.cfg.DiskBudget
@@ -164,12 +173,12 @@ func (st *storeShell) lasting(segment string) bool {
 	return storeshell.MemoryAt(segment)
 }
 
-func (st *storeShell) spillConfig(parent actors.Parent, lasting bool) spillshell.Config {
+func (st *storeShell) spillConfig(lasting bool) spillshell.Config {
 	cfg := spillshell.Default(st.segmentName())
 	cfg.URLs, cfg.Dir = st.cfg.SpillURLs, filepath.Join(st.dir, "spill")
 	cfg.Node = st.identity
 	cfg.Restarts, cfg.Keep = lasting, lasting
-	cfg.Parent, cfg.Logger = parent, st.cfg.Logger
+	cfg.Logger = st.cfg.Logger
 	return cfg
 }
 
@@ -208,7 +217,7 @@ func (st *storeShell) toOwner(job ids.JobID, m objectstore.OwnerMsg) {
 // isEmpty tells whether the store has nothing that a next life of the node could want.
 func (st *storeShell) isEmpty(ctx context.Context) bool {
 	if st.actor == nil {
-		return false // whatever is there, this life has not looked at it
+		return st.shm != nil && !st.shm.Found() // what an earlier life has left, this one has not looked at
 	}
 	s, err := st.actor.Stats(ctx)
 	return err == nil && s.Objects == 0 && s.ObjectsSpilled == 0

@@ -87,7 +87,10 @@ func newRigOf(t testing.TB, cfg objectstore.Config, scfg spillshell.Config, mem 
 		t.Fatal(err)
 	}
 	cfg.Limit = r.mem.Size()
-	if r.spiller, err = spillshell.Open(scfg); err != nil {
+	if r.spiller, err = spillshell.Open(scfg); err == nil {
+		err = r.spiller.Start(nil)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.store, err = Open(r.sys, Options{Config: cfg, Memory: r.mem, Spiller: r.spiller, Peers: others, ToClient: r.toClient, ToOwner: r.toOwner,

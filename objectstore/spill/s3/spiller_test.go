@@ -28,6 +28,9 @@ func TestSpillerOverDirectoryAndBucket(t *testing.T) {
 	cfg := shell.Default("node")
 	cfg.URLs, cfg.MinFileBytes = []string{dir, u.String()}, 1<<20
 	s, err := shell.Open(cfg)
+	if err == nil {
+		err = s.Start(nil)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +127,9 @@ func TestTwoHostsUnderOnePrefix(t *testing.T) {
 	open := func(cfg shell.Config) *shell.Spiller {
 		t.Helper()
 		s, err := shell.Open(cfg)
+		if err == nil {
+			err = s.Start(nil)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

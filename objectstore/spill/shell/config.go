@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"time"
 
-	"mobula/actors"
 	"mobula/objectstore/spill"
 	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
@@ -38,8 +37,7 @@ type Config struct {
 
 	LogEvery time.Duration // at most one log line in this time; 10 s
 
-	Parent actors.Parent // parent of the actors spiller/N; nil: the spiller has a tree of its own
-	Logger *slog.Logger  // nil: silent
+	Logger *slog.Logger // nil: silent
 }
 
 // Default is the configuration for a session: one directory on disk.

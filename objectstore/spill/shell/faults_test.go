@@ -162,6 +162,9 @@ func realDisk(dir string) error {
 	cfg := Default("test")
 	cfg.Dir, cfg.MinFileBytes, cfg.ProbeAfter, cfg.LogEvery, cfg.Logger = dir, 1<<20, 10*time.Millisecond, time.Hour, log.logger()
 	s, err := Open(cfg)
+	if err == nil {
+		err = s.Start(nil)
+	}
 	if err != nil {
 		return err
 	}

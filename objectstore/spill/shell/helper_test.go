@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"mobula/actors"
 	"mobula/internal/ids"
 	"mobula/internal/testkit"
 	"mobula/objectstore/spill"
@@ -42,6 +43,12 @@ func diskDir(t testing.TB) string {
 
 func open(t testing.TB, change func(*Config)) *Spiller {
 	t.Helper()
+	return openIn(t, nil, change)
+}
+
+// openIn is open in a tree of the test's.
+func openIn(t testing.TB, parent actors.Parent, change func(*Config)) *Spiller {
+	t.Helper()
 	cfg := Default("test")
 	cfg.MinFileBytes = 1 << 20
 	if change != nil {
@@ -55,6 +62,9 @@ func open(t testing.TB, change func(*Config)) *Spiller {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { shut(t, s) })
+	if err := s.Start(parent); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

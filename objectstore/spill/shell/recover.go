@@ -97,7 +97,8 @@ func (s *Spiller) resume() {
 }
 
 // Close answers queued requests with errs.ErrShutdown and waits for I/O in flight until ctx ends; then it
-// interrupts I/O that can be interrupted. It deletes the session's files, unless Config.Keep is set.
+// interrupts I/O that can be interrupted. It deletes the session's files, unless Config.Keep is set, or Start was not called: what is there then was an earlier
+// node's, or is that of one which runs on another machine.
 func (s *Spiller) Close(ctx context.Context) error {
 	s.mu.Lock()
 	closed := s.closed
@@ -106,7 +107,7 @@ func (s *Spiller) Close(ctx context.Context) error {
 	if closed {
 		return nil
 	}
-	return s.shut(ctx, !s.cfg.Keep)
+	return s.shut(ctx, s.started && !s.cfg.Keep)
 }
 
 func (s *Spiller) shut(ctx context.Context, remove bool) error {

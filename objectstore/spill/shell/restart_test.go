@@ -31,7 +31,7 @@ func TestEveryAnswerComesThroughPanics(t *testing.T) {
 							t.Error(err)
 						}
 					}()
-					s := open(t, func(c *Config) { c.Parent, c.Writers, c.Readers = sys, 1, 1 })
+					s := openIn(t, sys, func(c *Config) { c.Writers, c.Readers = 1, 1 })
 					defer shut(t, s)
 					sys.Faults.Inject(actors.Fault{Kind: "spiller", MessageType: message, Nth: nth + 1, Times: times, Action: actors.PanicMidStep})
 					all := items(6, 700_000)
@@ -198,6 +198,9 @@ func killed(dir string) error {
 	cfg := Default("test")
 	cfg.Dir, cfg.MinFileBytes, cfg.Restarts = dir, 1<<20, true
 	s, err := Open(cfg)
+	if err == nil {
+		err = s.Start(nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -233,7 +236,7 @@ func TestATargetWhoseActorStoppedForGood(t *testing.T) {
 		}
 	}()
 	g := newGate(t)
-	s := open(t, func(c *Config) { c.URLs, c.Parent, c.Writers = []string{g.url, diskDir(t)}, sys, 1 })
+	s := openIn(t, sys, func(c *Config) { c.URLs, c.Writers = []string{g.url, diskDir(t)}, 1 })
 	defer shut(t, s)
 	all := items(1, 1000)
 	var held []spill.Location

@@ -23,7 +23,8 @@ type Spiller struct {
 	log     *slog.Logger
 	targets []*target
 	places  map[uint16]uint16 // of targets by number; immutable once open
-	own     *actors.System    // when Config.Parent was nil
+	own     *actors.System    // when Start was given no parent
+	started bool              // Start was called
 
 	io     context.Context // context of every transfer
 	stopIO context.CancelFunc
@@ -62,7 +63,7 @@ type target struct {
 const keepBuffers = 8 // idle, of 4 MiB each: two for each of the default writers
 
 // Open opens every target, takes the session's lock in each and removes the files of dead sessions. If a target
-// cannot be opened it gives an error, and nothing stays open.
+// cannot be opened it gives an error, and nothing stays open. Nothing is written or read before Start.
 func Open(cfg Config) (*Spiller, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, errs.New(errs.CodeInvalid, "%v", err)
@@ -94,17 +95,22 @@ func Open(cfg Config) (*Spiller, error) {
 	if err := s.number(); err != nil {
 		return nil, errors.Join(err, s.abandon())
 	}
-	parent := cfg.Parent
+	return s, nil
+}
+
+// Start starts the actors spiller/N below a parent; nil: in a tree of their own. After an error the spiller can only be closed.
+func (s *Spiller) Start(parent actors.Parent) error {
+	s.started = true
 	if parent == nil {
 		s.own = actors.NewSystem(actors.Config{Logger: s.log})
 		parent = s.own
 	}
 	for _, t := range s.targets {
 		if err := s.spawn(parent, t); err != nil {
-			return nil, errors.Join(err, s.abandon())
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // openStorage opens a target and finds the first free file number.

@@ -271,6 +271,25 @@ func TestOpenUndoesWhatItDidWhenATargetFails(t *testing.T) {
 	shut(t, s)
 }
 
+// A spiller that was opened and not started leaves what an earlier node of the session has spilled.
+func TestASpillerThatNeverBeganDeletesNothing(t *testing.T) {
+	dir := diskDir(t)
+	s := open(t, func(cfg *Config) { cfg.Dir, cfg.Restarts, cfg.Keep = dir, true, true })
+	all := items(1, 700_000)
+	locs := mustWrite(t, s, all)
+	shut(t, s)
+	cfg := Default("test")
+	cfg.Dir = dir
+	s, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shut(t, s)
+	s = open(t, func(cfg *Config) { cfg.Dir = dir })
+	s.Recover(locs)
+	mustRead(t, s, locs[0], all[0].Data)
+}
+
 func TestValidateReportsEverything(t *testing.T) {
 	cfg := Config{Session: "../x", URLs: []string{"relative", "gopher://x", "/a", "file:///a/"}, Config: spill.Config{CapacityThreshold: 2}}
 	err := cfg.Validate()
