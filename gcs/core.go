@@ -299,6 +299,8 @@ func (c *Core) request(r Request) {
 		c.emit(Read{ID: r.ID, Bucket: Actors, Key: ActorKey(op.Namespace, op.Name)})
 	case Fence:
 		c.emit(Read{ID: r.ID, Bucket: Homes, Key: op.Life.Home.String()})
+	case Forget:
+		c.emit(Read{ID: r.ID, Bucket: Nodes, Key: op.Life.Home.String()})
 	}
 }
 
@@ -344,6 +346,8 @@ func (c *Core) answered(a Answered) {
 		c.free(a, p, op)
 	case Fence:
 		c.fence(a, p, op)
+	case Forget:
+		c.forget(a, p, op)
 	}
 }
 

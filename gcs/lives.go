@@ -19,6 +19,7 @@ const fenceBit = 1 << 63
 type lives struct {
 	fenced map[ids.Home]uint64 // lives up to this epoch are over
 	judge  *membership.Judge   // nil: others judge
+	forget int64               // when the judge next looks for rows that were kept long enough
 }
 
 // appoint makes the judge, and has it know what the view has.

@@ -180,3 +180,61 @@ func TestFence(t *testing.T) {
 		t.Errorf("the next life: %+v, %+v", r, b.home)
 	}
 }
+
+// Of nodes whose lives are over the last rows are kept, for a day. A row of a later life stays, and so does what is removed by another judge.
+func TestNodesThatAreOverAreForgotten(t *testing.T) {
+	const day = 24 * time.Hour
+	b := newBench(t)
+	rows := make(map[string]NodeRecord)
+	show := func(r NodeRecord) {
+		rows[r.Key()] = r
+		b.step(Changed{Bucket: Nodes, Key: r.Key(), Record: r})
+	}
+	over := func(h ids.Home) {
+		b.now += time.Second
+		r := NodeRecord{Home: h, Epoch: 1}
+		show(r)
+		b.step(Changed{Bucket: Homes, Key: r.Key(), Record: HomeRecord{Row: register.Row{Home: h, Epoch: 1}, Fenced: 1}})
+	}
+	look := func() (removed []string) { // at the time of the judge's next look
+		b.now += time.Minute
+		for _, e := range slices.Clone(b.core.Step(int64(b.now), Beat{})) {
+			read, ok := e.(Read)
+			if !ok {
+				continue
+			}
+			for _, e := range slices.Clone(b.core.Step(int64(b.now), Answered{ID: read.ID, Record: rows[read.Key], Revision: 9})) {
+				if d, ok := e.(Delete); ok && d.Bucket == Nodes && d.Revision == 9 {
+					removed = append(removed, d.Key)
+					b.step(Answered{ID: d.ID, Wrote: true})
+					b.step(Changed{Bucket: Nodes, Key: d.Key})
+				}
+			}
+		}
+		return removed
+	}
+	show(NodeRecord{Home: 2, Epoch: 1})
+	for h := range ids.Home(keptDead) {
+		over(10 + h)
+	}
+	if gone := look(); len(gone) != 0 {
+		t.Errorf("of %d rows %v are removed", keptDead, gone)
+	}
+	over(500)
+	over(501)
+	rows["10"] = NodeRecord{Home: 10, Epoch: 2} // it is back, and this judge has not heard of it
+	if gone := look(); !slices.Equal(gone, []string{"11"}) {
+		t.Errorf("removed are %v, want the row of the one that ended first", gone)
+	}
+	show(rows["10"])
+	if gone := look(); len(gone) != 0 {
+		t.Errorf("then %v are removed", gone)
+	}
+	b.now += day
+	if gone := look(); len(gone) != keptDead {
+		t.Errorf("after a day %d are removed, want all %d", len(gone), keptDead)
+	}
+	if left := listed(t, b.core, b.now); len(left) != 2 || left[0].Home != 10 || left[1].Home != 2 {
+		t.Errorf("left are %+v", left)
+	}
+}

@@ -39,6 +39,7 @@ func (c *Core) announce(a Announce) {
 func (c *Core) beat() {
 	n := &c.nodes
 	n.due, n.last = false, c.now
+	c.forgetDue()
 	n.self.Beats++
 	if !n.tells || n.written != n.row && !n.waits {
 		n.writing, n.waits = n.row, true
@@ -155,10 +156,13 @@ func (c *Core) shown(key string, r Record) Record {
 	if !ok {
 		return r
 	}
-	n.Dead = n.Epoch > 0 && n.Epoch <= c.lives.fenced[n.Home]
-	if c.nodes.self == nil || key != c.nodes.self.Key() {
-		n.Heard = time.Duration(c.now - c.nodes.heard[key])
-		n.Silent = !n.Dead && c.nodes.every > 0 && n.Heard > missed*max(c.nodes.every, c.nodes.echo)
+	n.Dead = c.dead(n)
+	heard := time.Duration(c.now - c.nodes.heard[key])
+	silent := !n.Dead && c.nodes.every > 0 && heard > missed*max(c.nodes.every, c.nodes.echo)
+	if c.nodes.self != nil && key == c.nodes.self.Key() {
+		n.Unshown = silent
+	} else {
+		n.Heard, n.Silent = heard, silent
 	}
 	return n
 }

@@ -76,6 +76,26 @@ func TestHeartbeats(t *testing.T) {
 	}
 }
 
+// A node to which its own heartbeats are not shown knows that the tables do not answer.
+func TestTablesThatDoNotAnswerAreNoticed(t *testing.T) {
+	const every = time.Second
+	c := NewCore()
+	c.Step(0, Announce{Record: nodeRecord(1, "me"), Every: every, Tells: true})
+	c.Step(0, Changed{Bucket: Nodes, Key: "1", Record: nodeRecord(1, "me")})
+	for _, at := range []struct {
+		now     time.Duration
+		unshown bool
+	}{{3 * every, false}, {4 * every, true}} {
+		if rows := listed(t, c, at.now); len(rows) != 1 || rows[0].Unshown != at.unshown || rows[0].Silent {
+			t.Errorf("after %v: %+v", at.now, rows)
+		}
+	}
+	c.Step(int64(5*every), Changed{Bucket: Nodes, Key: "1", Record: nodeRecord(1, "me")})
+	if rows := listed(t, c, 6*every); rows[0].Unshown {
+		t.Errorf("when they answer again: %+v", rows)
+	}
+}
+
 // Rows that releases before 0.5 wrote for nobody are removed and not shown.
 func TestNodesOfEarlierReleasesAreRemoved(t *testing.T) {
 	c := NewCore()

@@ -57,9 +57,10 @@ type NodeRecord struct {
 	Beats     uint64             `json:"beats"`               // number of heartbeats when it was written; grows during a life
 	Trust     uint64             `json:"trust,omitempty"`     // number of the trust bundle that it follows, with all the keys in it
 
-	Heard  time.Duration `json:"-"` // in a list: how long ago the last heartbeat was heard here
-	Silent bool          `json:"-"` // in a list: too long ago for a living node
-	Dead   bool          `json:"-"` // in a list: its life was ended
+	Heard   time.Duration `json:"-"` // in a list: how long ago the last heartbeat was heard here
+	Silent  bool          `json:"-"` // in a list: too long ago for a living node
+	Unshown bool          `json:"-"` // in a list, of this node: so long ago was one of its own shown to it; the tables do not answer
+	Dead    bool          `json:"-"` // in a list: its life was ended
 }
 
 // What other nodes want of a node, by which NodeRecord.Addresses has the address.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -82,5 +83,17 @@ func TestOneNodeCanBeChosen(t *testing.T) {
 	}
 	if code, _, _ := command(t, nil, "list", "nodes", "--node", "n2", "--address", addr); code != exitUsage {
 		t.Errorf("one node of the list of nodes: exit %d", code)
+	}
+}
+
+// The line about nodes names the first that are not alive, and counts the others.
+func TestManyLostNodesAreCounted(t *testing.T) {
+	nodes := state.Page[state.Node]{Rows: []state.Node{{Name: "n1", State: state.NodeAlive}}}
+	for i := range 100 {
+		nodes.Rows = append(nodes.Rows, state.Node{Name: fmt.Sprintf("d%d", i), State: state.NodeDead})
+	}
+	addr := fakeNode(t, map[string]any{state.MethodStatus: state.Status{Node: "n1"}, state.MethodNodes: nodes})
+	if code, out, errOut := command(t, nil, "status", "--address", addr); code != exitDone || !strings.Contains(out, "(not alive: d0, d1, d2, d3, d4, d5, d6, d7 and 92 more)") {
+		t.Errorf("exit %d, %s%s", code, out, errOut)
 	}
 }

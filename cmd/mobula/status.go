@@ -97,6 +97,17 @@ func (a *app) statusOf(in state.StatusRequest) (s nodeStatus, err error) {
 	return s, nil
 }
 
+// mostNames is how many names a line shows.
+const mostNames = 8
+
+// someOf names the first ones, and says how many there are besides.
+func someOf(names []string) string {
+	if more := len(names) - mostNames; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:mostNames], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
 func statusText(w io.Writer, s *nodeStatus) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-11s%s\n", name, fmt.Sprintf(format, args...))
@@ -114,7 +125,7 @@ func statusText(w io.Writer, s *nodeStatus) {
 	if c := s.Nodes; c != nil {
 		names := ""
 		if len(c.NotAlive) > 0 {
-			names = " (not alive: " + oneLine(strings.Join(c.NotAlive, ", ")) + ")"
+			names = " (not alive: " + oneLine(someOf(c.NotAlive)) + ")"
 		}
 		line("nodes", "%s%s; %s; stores: %s of %s held", counts(c.States), names, resources(c.Resources), size(c.StoreHeld), size(c.StoreLimit))
 	}

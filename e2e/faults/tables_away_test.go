@@ -2,6 +2,10 @@ package faults
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +55,7 @@ func TestTasksFlowWithoutTheControlPlane(t *testing.T) {
 		a.Release()
 	}
 	t.Logf("%d rounds in %v", rounds, time.Since(stopped))
+	listedAlive(t, ctx, nodes, url)
 	s, err := c.Status(ctx)
 	harness.Must(t, err)
 	for _, j := range s.Jobs {
@@ -66,4 +71,59 @@ func TestTasksFlowWithoutTheControlPlane(t *testing.T) {
 		t.Errorf("an actor with a name: %d, %v", got, err)
 	}
 	harness.RanOn(ctx, t, nodes)
+}
+
+// listedAlive checks that each of the nodes lists all of them as alive, though none has been heard of by the tables for long, and says that those are away.
+func listedAlive(t *testing.T, ctx context.Context, nodes []*node.Node, tables string) { //nolint:revive // t comes first
+	t.Helper()
+	for _, n := range nodes {
+		_, c := harness.ConnectTo(t, n)
+		page, err := c.ListNodes(ctx, mobula.Query{Filters: []mobula.Filter{{Field: "state", Value: "ALIVE"}}})
+		harness.Must(t, err)
+		if len(page.Rows) != len(nodes) {
+			t.Errorf("node %s lists as alive %+v", n.Name(), page.Rows)
+		}
+		if len(page.Unreachable) != 1 || page.Unreachable[0].Node != tables || !strings.Contains(page.Unreachable[0].Why, "control plane does not answer") {
+			t.Errorf("node %s says that these are missing: %+v, want %s", n.Name(), page.Unreachable, tables)
+		}
+	}
+}
+
+// Where most control-plane servers are lost, nothing is written any more. The others still list one another as alive, and say why the list may be old.
+func TestNodesAreListedWithoutMostServers(t *testing.T) {
+	first := harness.StartWired(t, harness.WiredConfig(t, "n1"))
+	nodes := []*node.Node{first}
+	for i, role := range []trust.Role{trust.ControlPlane, trust.ControlPlane, trust.Data} {
+		nodes = append(nodes, harness.StartWired(t, harness.JoinTo(t, first, harness.WiredConfig(t, fmt.Sprintf("n%d", i+2)), role)))
+	}
+	ctx, cancel := harness.Limit(t)
+	defer cancel()
+	harness.Eventually(t, ctx, "each server has three copies of the tables", func() bool {
+		_, c := harness.ConnectTo(t, nodes[2])
+		s, err := c.Status(ctx)
+		return err == nil && s.Copies == 3
+	})
+	for _, n := range nodes[1:3] {
+		harness.Must(t, n.Kill(ctx))
+	}
+	for _, n := range []*node.Node{nodes[0], nodes[3]} {
+		_, c := harness.ConnectTo(t, n)
+		last := ""
+		harness.Eventually(t, ctx, n.Name()+" lists who lives, and says that the tables are away", func() bool {
+			page, err := c.ListNodes(ctx, mobula.Query{})
+			harness.Must(t, err)
+			states := make(map[string]string)
+			for _, r := range page.Rows {
+				states[r.Name] = r.State
+			}
+			if now := fmt.Sprintf("%v, missing %v", states, page.Unreachable); now != last {
+				last = now
+				t.Logf("%s: %s", n.Name(), now)
+			}
+			return maps.Equal(states, map[string]string{"n1": "ALIVE", "n2": "SILENT", "n3": "SILENT", "n4": "ALIVE"}) &&
+				slices.ContainsFunc(page.Unreachable, func(u mobula.Unreachable) bool {
+					return u.Node == "n2" && strings.Contains(u.Why, "control plane does not answer")
+				})
+		})
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"mobula/internal/node/inspect"
 	"mobula/internal/release"
 	"mobula/internal/state"
+	"mobula/internal/trust"
 )
 
 // elsewhere tells whether the control plane is not the node's own.
@@ -220,6 +221,19 @@ func (c *control) away() bool {
 	default:
 		return false
 	}
+}
+
+// carriers names who carries the tables: NATS servers elsewhere, or the control-plane servers among other nodes.
+func (c *control) carriers(others []gcs.NodeRecord) (names []string) {
+	if c.elsewhere() {
+		return []string{gcsshell.Redacted(c.cfg.GCS)}
+	}
+	for _, r := range others {
+		if r.Role == string(trust.ControlPlane) && !r.Dead {
+			names = append(names, r.Name)
+		}
+	}
+	return names
 }
 
 // copies is how many copies of each table are in step, on a control-plane server that is up.

@@ -106,14 +106,21 @@ func (v inspected) Named(ctx context.Context, namespace, name string) (ids.Actor
 	return parseActor(rec.Actor)
 }
 
-func (v inspected) Away() bool { return v.n.control.away() }
-
-func (v inspected) Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error) {
-	self = v.n.control.self()
-	if !v.n.control.elsewhere() && !v.n.wired.on() {
-		return self, nil, nil
+func (v inspected) Nodes(ctx context.Context) (out inspect.Nodes, err error) {
+	c, w := &v.n.control, &v.n.wired
+	out.Self = c.self()
+	if !c.elsewhere() && !w.on() {
+		return out, nil
 	}
-	others, err = v.n.control.nodes(ctx)
-	others = slices.DeleteFunc(others, func(r gcs.NodeRecord) bool { return r.Home == self.Home }) // of itself it knows more than the table
-	return self, others, err
+	out.Others, err = c.nodes(ctx)
+	away := c.away()
+	out.Others = slices.DeleteFunc(out.Others, func(r gcs.NodeRecord) bool { // of itself it knows more than the table
+		own := r.Home == out.Self.Home
+		away = away || own && r.Unshown
+		return own
+	})
+	if away {
+		out.Away, out.Hears = c.carriers(out.Others), w.hears
+	}
+	return out, err
 }

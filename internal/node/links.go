@@ -70,6 +70,11 @@ func (l *links) end(ctx context.Context) error {
 	return l.hub.Close(ctx)
 }
 
+// connected tells whether there is a connection with a life of another node.
+func (l *links) connected(x remote.Life) bool {
+	return l.hub != nil && slices.ContainsFunc(l.hub.Peers(), func(s remoteshell.Status) bool { return s.Life == x && s.Connected })
+}
+
 // box is what is said to another node.
 func (l *links) box(node ids.Home) *link.Box {
 	l.mu.Lock()

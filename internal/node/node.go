@@ -161,7 +161,7 @@ func (n *Node) compose() {
 	n.far = farOwners{base: b, numbers: &n.numbers, control: &n.control, owners: &n.owners, links: &n.links, dealings: dealing.New(), sought: make(map[ids.Home]bool)}
 	n.wired = wired{
 		base: b, numbers: &n.numbers, control: &n.control, links: &n.links, requests: &n.requests, lives: known,
-		nodes: make(map[ids.Home]membership.Node), beats: make(map[ids.Home]membership.Beat), reports: make(map[ids.Home]bool),
+		nodes: make(map[ids.Home]membership.Node), alive: make(map[ids.Home]uint64), beats: make(map[ids.Home]membership.Beat), reports: make(map[ids.Home]bool),
 		servers: make(map[ids.Home]join.Addresses), bundles: inbox.New[trust.SignedBundle](),
 	}
 	n.blobs = blobShell{base: b, numbers: &n.numbers, links: &n.links, owners: &n.owners, programs: &n.programs}

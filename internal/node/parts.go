@@ -256,6 +256,7 @@ type wired struct {
 
 	mu      sync.Mutex
 	nodes   map[ids.Home]membership.Node // guarded by mu: alive, or not known to be over
+	alive   map[ids.Home]uint64          // guarded by mu: which life of each the membership has alive, without a doubt
 	beats   map[ids.Home]membership.Beat // guarded by mu: the last row of each in the control plane's table
 	servers map[ids.Home]join.Addresses  // guarded by mu: of the control plane
 	reports map[ids.Home]bool            // guarded by mu: who has said what it has free

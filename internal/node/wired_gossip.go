@@ -102,18 +102,21 @@ func (w *wired) follow(n membership.Notice) {
 	case membership.NodeUp:
 		w.lives.heard(n.Node.Life)
 		w.mu.Lock()
-		w.nodes[n.Node.Home] = n.Node
+		w.nodes[n.Node.Home], w.alive[n.Node.Home] = n.Node, n.Node.Epoch
 		w.mu.Unlock()
 		w.links.chooser.greet(n.Node.Home)
 	case membership.NodeSuspect:
+		w.doubt(n.Life)
 		w.cfg.Logger.Info("a node may be dead", "node", n.Life.Home, "why", n.Why.String())
 		w.links.ask(n.Life.Home)
 	case membership.NodeDead:
+		w.doubt(n.Life)
 		w.cfg.Logger.Warn("nothing speaks for a node any more: the control plane is asked", "node", n.Life.Home, "why", n.Why.String())
 		if n.Why == membership.Refused {
 			w.links.doubt(n.Life.Home, errs.New(errs.CodeWorkerCrashed, "node %v does not run: its machine refuses connections", n.Life.Home))
 		}
 	case membership.NodeLeft:
+		w.doubt(n.Life)
 		w.cfg.Logger.Info("a node ends in order", "node", n.Life.Home)
 	case membership.NodeFenced:
 		w.fenced(n.Life)
@@ -122,6 +125,26 @@ func (w *wired) follow(n membership.Notice) {
 	case membership.Superseded:
 		w.endNode("the control plane has ended this node's life: it was not heard for too long, or another node has its directory")
 	}
+}
+
+// doubt notes that the membership has a life alive no more, or is not sure.
+func (w *wired) doubt(l remote.Life) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.alive[l.Home] == l.Epoch {
+		delete(w.alive, l.Home)
+	}
+}
+
+// hears tells whether this node hears a life itself, by the gossip or a connection. The membership believes heartbeats too, and a node that does not gossip would be
+// taken to live by those of before.
+func (w *wired) hears(l remote.Life) bool {
+	if w.links.connected(l) {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.alive[l.Home] == l.Epoch && w.nodes[l.Home].Role != membership.Driver && w.member.Role() != trust.Driver
 }
 
 // meet has a driver's node look at once whether a node of the control plane's table is there, by a connection. It does not gossip, and heartbeats would tell only
@@ -146,6 +169,7 @@ func (w *wired) fenced(l remote.Life) {
 	w.mu.Lock()
 	if n, ok := w.nodes[l.Home]; ok && n.Epoch <= l.Epoch {
 		delete(w.nodes, l.Home)
+		delete(w.alive, l.Home)
 	}
 	w.mu.Unlock()
 	w.cfg.Logger.Warn("a node's life is over", "node", l.Home, "epoch", l.Epoch)

@@ -124,7 +124,7 @@ type Node struct {
 	StoreHeld  uint64             `json:"store_held,omitempty"`
 }
 
-// The states of a node. A node that stops in order is no longer in lists.
+// The states of a node. A node that stops in order is no longer in lists, nor is one after a day that is dead, or of which 100 are dead since.
 const (
 	NodeAlive  = "ALIVE"
 	NodeSilent = "SILENT" // several heartbeats were missed: it was killed, or is cut off

@@ -18,6 +18,7 @@ import (
 	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
 	"mobula/raylet/pool/proc"
+	"mobula/remote"
 	"mobula/telemetry/events"
 	"mobula/telemetry/metrics"
 	"mobula/wire"
@@ -39,9 +40,18 @@ type Node interface {
 	NameOf(ids.Home) string // of another node
 
 	Nameless() bool // there is no control plane
-	Away() bool     // there is one, which does not answer now
 	Named(ctx context.Context, namespace, name string) (ids.ActorID, error)
-	Nodes(ctx context.Context) (self gcs.NodeRecord, others []gcs.NodeRecord, err error)
+	Nodes(ctx context.Context) (Nodes, error)
+}
+
+// Nodes are the nodes that share a control plane, as its table of nodes has them.
+type Nodes struct {
+	Self   gcs.NodeRecord
+	Others []gcs.NodeRecord
+
+	// Away names who carries the table and does not answer now: it is as it was last told. Hears tells then whether this node itself hears a life.
+	Away  []string
+	Hears func(remote.Life) bool
 }
 
 // Parts are the node's components. They are all there before anybody can ask.

@@ -6,7 +6,6 @@ import (
 
 	"mobula/gcs"
 	"mobula/internal/state"
-	"mobula/internal/trust"
 	"mobula/telemetry/metrics"
 )
 
@@ -15,20 +14,26 @@ func (n *Inspector) Nodes(ctx context.Context, q state.Query) (page state.List[s
 	if q, err = state.Check[state.Node](q); err != nil {
 		return page, err
 	}
-	self, others, err := n.node.Nodes(ctx)
+	all, err := n.node.Nodes(ctx)
 	if err != nil {
 		return page, err
 	}
-	rows := []state.Node{nodeRow(self)}
-	for _, r := range others {
+	rows := []state.Node{nodeRow(all.Self)}
+	for _, r := range all.Others {
+		if r.Silent && all.Hears != nil && all.Hears(r.Life()) {
+			r.Silent = false
+		}
 		rows = append(rows, nodeRow(r))
 	}
 	page = state.Select(q, rows, func(r *state.Node) string { return fmt.Sprintf("%010s", r.ID) })
-	if n.node.Away() {
-		page.Unreachable = away(others)
+	for _, name := range all.Away {
+		page.Unreachable = append(page.Unreachable, state.Unreachable{Node: name, Why: tableAway})
 	}
 	return page, nil
 }
+
+// tableAway is why what a carrier of the tables has is missing.
+const tableAway = "the control plane does not answer: nodes are ALIVE that this one hears itself, and of others the state is as it was last told"
 
 // Load is what a node has free.
 type Load struct {
@@ -50,17 +55,6 @@ func (n *Inspector) Load(ctx context.Context, _ Empty) (l Load, err error) {
 	}
 	l.StoreLimit, l.StoreHeld = g.out.Store.Limit, g.out.Store.Held
 	return l, nil
-}
-
-// away names the nodes that carry the control plane, which does not answer now.
-func away(others []gcs.NodeRecord) (all []state.Unreachable) {
-	const why = "the control plane does not answer, and the states of nodes are as it has last told them"
-	for _, r := range others {
-		if r.Role == string(trust.ControlPlane) {
-			all = append(all, state.Unreachable{Node: r.Name, Why: why})
-		}
-	}
-	return all
 }
 
 func nodeRow(r gcs.NodeRecord) state.Node {
