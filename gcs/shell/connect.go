@@ -39,6 +39,7 @@ func (g *GCS) connect() (err error) {
 		if g.nc, err = dialCluster(g.cfg.Servers, g.cfg.Live, g.cfg.Node); err != nil {
 			return fmt.Errorf("control plane: %w", err)
 		}
+		g.nc.SetErrorHandler(g.heardError)
 		g.served = NewServed(g.nc, g.cfg.Live.Name().Home)
 		g.served.Life(g.cfg.Epoch)
 		g.tables = g.served
@@ -53,6 +54,7 @@ func (g *GCS) connect() (err error) {
 	if err != nil {
 		return fmt.Errorf("control plane: %w", err)
 	}
+	g.nc.SetErrorHandler(g.heardError)
 	if g.cfg.Listen != nil {
 		err = g.openShared(ctx)
 	} else {
@@ -75,6 +77,18 @@ func (g *GCS) connect() (err error) {
 		return newDesk(g.tables, nil, g.accused).hear(g.service) // nodes reach the tables by themselves
 	}
 	return nil
+}
+
+// heardError takes what the client of NATS meets beside its calls, and mends by itself. Without a handler it prints that to standard error.
+func (g *GCS) heardError(_ *nats.Conn, of *nats.Subscription, err error) {
+	if g.cfg.Logger == nil {
+		return
+	}
+	subject := ""
+	if of != nil {
+		subject = of.Subject
+	}
+	g.cfg.Logger.Info("the connection to the control plane had a fault", "subject", subject, "err", err)
 }
 
 // unled adds to the error of tables that do not answer how many of the set's servers this one has reached, if too few are there to elect a leader.

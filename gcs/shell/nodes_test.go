@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -182,3 +183,27 @@ func TestAJudgeOfTablesElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// What the client of NATS meets beside its calls is in the log, and not on standard error.
+func TestFaultsOfAConnectionAreLogged(t *testing.T) {
+	user := &server.User{Username: "u", Password: "p", Permissions: &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{"forbidden"}}}}
+	url := gcstest.Start(t, &server.Options{JetStream: true, StoreDir: t.TempDir(), Users: []*server.User{user}})
+	lines := make(chan string, 100)
+	sys := actors.NewSystem(actors.Config{})
+	g, err := Start(sys, Config{Servers: []string{strings.Replace(url, "nats://", "nats://u:p@", 1)}, Node: "n1", Logger: slog.New(slog.NewTextHandler(writer(func(b []byte) { lines <- string(b) }), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stopTest(t, sys)
+	if err := g.nc.Publish("forbidden", nil); err != nil {
+		t.Fatal(err)
+	}
+	for line := ""; !strings.Contains(line, "forbidden"); {
+		line = strings.ToLower(testkit.Receive(t, "a line that names the subject", lines))
+	}
+}
+
+// writer is a function as an io.Writer.
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
