@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"mobula"
 	"mobula/e2e/harness"
 	"mobula/internal/node"
 	"mobula/internal/trust"
@@ -103,4 +104,33 @@ func TestAClusterComesBackAfterWeeks(t *testing.T) {
 	nodes[3] = harness.StartWired(t, configs[3])
 	driver, _ := harness.ConnectTo(t, nodes[0])
 	harness.RanOn(driver, t, nodes)
+}
+
+// Clocks of machines that are set, ahead and back, in any order, disturb nothing: no task fails or runs again, and no node is taken for dead.
+func TestClocksThatAreSetWhileTasksRun(t *testing.T) {
+	clocks := []*calendar{{}, {}, {}}
+	nodes := []*node.Node{harness.StartWired(t, clocks[0].on(harness.WiredConfig(t, "n1")))}
+	for i, name := range []string{"n2", "n3"} {
+		nodes = append(nodes, harness.StartWired(t, harness.JoinTo(t, nodes[0], clocks[i+1].on(harness.WiredConfig(t, name)), trust.Data)))
+	}
+	ctx, c := harness.ConnectTo(t, nodes[1])
+	harness.RanOn(ctx, t, nodes)
+	for _, i := range []int{2, 0, 1} { // a node that works, the server, the node of the driver
+		for _, step := range []time.Duration{3 * time.Hour, -30 * time.Hour, 5 * day, -4 * day, -365 * day, 365*day + 3*time.Hour} {
+			clocks[i].pass(step)
+			for _, n := range nodes {
+				if at, err := harness.Where.Go(ctx, mobula.V(20), mobula.OnNode(n.ID())).Get(ctx); err != nil || at != n.Address() {
+					t.Fatalf("%s, whose clock was set by %v: a task for %s ran at %q, %v", nodes[i].Name(), step, n.Name(), at, err)
+				}
+			}
+		}
+	}
+	page, err := c.ListNodes(ctx, mobula.Query{Filters: []mobula.Filter{{Field: "state", Value: "ALIVE"}}})
+	harness.Must(t, err)
+	if len(page.Rows) != len(nodes) || len(page.Unreachable) > 0 {
+		t.Errorf("alive are %+v, missing %v", page.Rows, page.Unreachable)
+	}
+	if s := harness.OwnerStats(t, ctx, nodes[1]); s.Retried > 0 || s.WorkersLost > 0 {
+		t.Errorf("%d attempts were made again, %d workers lost", s.Retried, s.WorkersLost)
+	}
 }
