@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mobula/e2e/harness"
+	"mobula/gcs/gcstest"
 )
 
-func TestMain(m *testing.M) { harness.Main(m, strangerMain) }
+func TestMain(m *testing.M) { harness.Main(m, strangerMain, gcstest.Main) }

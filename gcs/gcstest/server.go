@@ -3,9 +3,10 @@ package gcstest
 import (
 	"net"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"mobula/internal/testkit"
 )
 
 // Server starts a NATS server with JetStream for a test, and gives its URL.
@@ -46,7 +47,7 @@ func run(t *testing.T, opts *server.Options) *server.Server {
 	}
 	ns.Start()
 	t.Cleanup(func() { end(ns) })
-	if !ns.ReadyForConnections(10 * time.Second) {
+	if !ns.ReadyForConnections(testkit.Patience()) {
 		t.Fatal("the server does not start")
 	}
 	return ns

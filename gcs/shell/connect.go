@@ -19,9 +19,9 @@ import (
 	"mobula/remote"
 )
 
-// patience is how long opening the tables may take: servers of a cluster may have to elect a leader first.
+// patience is how long opening the tables may take: servers of a set may have to elect a leader first.
 func (g *GCS) patience() time.Duration {
-	if g.cfg.Listen != nil || g.cfg.Live != nil {
+	if g.cfg.Listen != nil || g.cfg.Live != nil || len(g.cfg.Servers) > 1 {
 		return patience
 	}
 	return 10 * time.Second
@@ -60,6 +60,7 @@ func (g *GCS) connect() (err error) {
 	} else {
 		var tables *KV
 		if tables, err = Open(ctx, g.nc, replicas(len(g.cfg.Servers))); err == nil {
+			tables.patient = g.srv == nil // a set of servers elsewhere elects a leader when one is lost
 			g.tables = tables
 			err = g.openTrust(ctx, tables)
 		}

@@ -71,7 +71,7 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	for _, b := range gcs.Buckets {
-		if t.kv[b], err = js.CreateOrUpdateKeyValue(ctx, bucket(name(b), replicas, removed)); err != nil {
+		if t.kv[b], err = ensure(ctx, js, bucket(name(b), replicas, removed)); err != nil {
 			return nil, fmt.Errorf("table %s: %w", b, err)
 		}
 	}
@@ -81,6 +81,43 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 		}
 	}
 	return t, nil
+}
+
+// ensure finds a bucket that is as it should be, or makes it so. It asks as long as servers do not answer: a set of them may have to elect a leader. One that is as
+// it should be is not touched, since a set that lacks a server does not answer an update of a bucket of which that has a copy.
+func ensure(ctx context.Context, js jetstream.JetStream, cfg jetstream.KeyValueConfig) (kv jetstream.KeyValue, err error) {
+	var refused error
+	err = untilReady(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		if kv, err = js.KeyValue(attempt, cfg.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
+			kv, err = js.CreateKeyValue(attempt, cfg)
+		} else if err == nil {
+			kv, err = updated(attempt, js, kv, cfg)
+		}
+		for _, final := range []error{jetstream.ErrJetStreamNotEnabled, jetstream.ErrJetStreamNotEnabledForAccount, jetstream.ErrLimitMarkerTTLNotSupported} {
+			if errors.Is(err, final) {
+				refused = err
+				return nil
+			}
+		}
+		return err
+	})
+	return kv, errors.Join(err, refused)
+}
+
+// updated gives a bucket as it should be.
+func updated(ctx context.Context, js jetstream.JetStream, kv jetstream.KeyValue, cfg jetstream.KeyValueConfig) (jetstream.KeyValue, error) {
+	s, err := kv.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if b, ok := s.(*jetstream.KeyValueBucketStatus); ok {
+		if is := b.StreamInfo().Config; is.Replicas == cfg.Replicas && is.SubjectDeleteMarkerTTL == cfg.LimitMarkerTTL && is.MaxMsgsPerSubject == int64(cfg.History) {
+			return kv, nil
+		}
+	}
+	return js.UpdateKeyValue(ctx, cfg)
 }
 
 // Do implements Tables. It waits for the server, up to opTimeout, or, if it is patient, until a server answers.

@@ -34,7 +34,7 @@ func OpenTrust(ctx context.Context, nc *nats.Conn, replicas int) (*Trust, error)
 	if err != nil {
 		return nil, fmt.Errorf("jetstream: %w", err)
 	}
-	kv, err := js.CreateOrUpdateKeyValue(ctx, bucket(trustBucket, replicas, markerTTL))
+	kv, err := ensure(ctx, js, bucket(trustBucket, replicas, markerTTL))
 	if err != nil {
 		return nil, fmt.Errorf("table of the authority: %w", err)
 	}

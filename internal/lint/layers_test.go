@@ -36,7 +36,7 @@ var layers = []layer{
 	{"graph cores", words("graph graph/order graph/internal graph/sim"), words("ids-and-errors data-structures")},
 	{"cores", words("raylet raylet/cluster raylet/internode raylet/memmon raylet/owner raylet/pool raylet/sched objectstore objectstore/spill objectstore/spill/format graph/run gcs gcs/directory gcs/model remote remote/clocks remote/membership remote/membership/model remote/transfer"),
 		words("ids-and-errors data-structures tools protocol home graph-cores trust")},
-	{"shells and I/O", words(`gcs/gcstest gcs/shell graph/run/shell internal/guard objectstore/shell objectstore/index objectstore/spill/shell objectstore/spill/storage
+	{"shells and I/O", words(`gcs/shell graph/run/shell internal/guard objectstore/shell objectstore/index objectstore/spill/shell objectstore/spill/storage
 		objectstore/spill/disk raylet/oplog raylet/pool/proc remote/membership/memnet remote/membership/shell remote/shell remote/transfer/shell`),
 		words("ids-and-errors data-structures tools protocol home kit shared-memory one-process'-side graph-cores traces cores trust")},
 	{"graphs of a program", words("graph/spec graph/ship"), words("ids-and-errors protocol one-process'-side traces graph-cores cores shells-and-I/O")},
@@ -57,7 +57,7 @@ var layers = []layer{
 	{"measuring it", words("benchmarks"), words("networks-of-tests state traces drivers assembly public-API")},
 	{"simulating it", words("benchmarks/sim"), words("ids-and-errors data-structures protocol cores")},
 	{"generators", words("internal/tools wire/pb"), words("ids-and-errors")},
-	{"its tests", words("e2e internal/lint internal/testkit internal/transcript telemetry/collector internal/home/register/registertest internal/trust/trusttest objectstore/spill/storage/storagetest"), words("anything")},
+	{"its tests", words("e2e internal/lint internal/testkit internal/transcript gcs/gcstest telemetry/collector internal/home/register/registertest internal/trust/trusttest objectstore/spill/storage/storagetest"), words("anything")},
 }
 
 // homes are the modules of others, each with the directories that may import it. Another one begins with a line here.
