@@ -38,7 +38,7 @@ export PYTHON PYTEST_JOBS
 LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.6.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak life deep stress fuzz fetch lint api ruff bench bench-compare bench-peers sim cover docs generate clean
+.PHONY: help build demo demo-cluster test gotest python wheel pytest mypy pytest-newest dask-suite joblib-suite dask-ml set-index-sweep race soak life upgrade deep stress fuzz fetch lint api ruff bench bench-compare bench-peers sim cover docs generate clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -123,6 +123,12 @@ endef
 
 soak: ## 30 minutes of short jobs under kills of workers, after which the node holds what it held before; SOAK=10m says otherwise
 	MOBULA_SOAK=$(or $(SOAK),30m) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestSoak ./e2e/restarts
+
+upgrade: build ## a cluster of the last release is replaced by this tree's node by node, while a program of that release sorts
+	@rm -rf .cache/previous && mkdir -p .cache/previous
+	@commit=$$(git log -1 --format=%H -G'^const Version' HEAD~1 -- internal/release/release.go) && git archive $$commit | tar -x -C .cache/previous
+	cd .cache/previous && for c in cmd/mobula samples/sort; do CGO_ENABLED=0 $(GO) build -trimpath -o bin/ ./$$c || exit 1; done
+	MOBULA_BINARY=$(CURDIR)/$(BIN)/mobula MOBULA_PREVIOUS=$(CURDIR)/.cache/previous/bin $(GO) test -count 1 -timeout 18m -run TestUpgrade -v ./e2e/cluster
 
 life: ## one job of 5,000,000 tasks, as many calls, and more, after which the node holds what it held before; then under kills. LIFE=N says otherwise
 	MOBULA_LIFE=$(or $(LIFE),5000000) CGO_ENABLED=0 $(GO) test -count 1 -timeout 3h -v -run TestALongLife ./e2e/restarts

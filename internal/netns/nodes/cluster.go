@@ -25,11 +25,11 @@ type Settings struct {
 
 // Cluster is a set of nodes. Its methods are safe for concurrent use.
 type Cluster struct {
-	set   Settings
 	first string // host and port of the first node
 
 	mu    sync.Mutex
-	nodes []*Node // guarded by mu
+	set   Settings // guarded by mu
+	nodes []*Node  // guarded by mu
 }
 
 // Start starts a node on each host: the first, and when that is up all others at once.
@@ -81,8 +81,8 @@ func (c *Cluster) JoinAt(ctx context.Context, h *netns.Host, token, at string, a
 
 // begin starts a node, with more in its environment, and counts it among the cluster's.
 func (c *Cluster) begin(ctx context.Context, h *netns.Host, env []string, args ...string) (*Node, error) {
-	dir := filepath.Join(c.set.Folder, fmt.Sprintf("n%d", h.Addr.As4()[3]))
-	set := c.set
+	set := c.settings()
+	dir := filepath.Join(set.Folder, fmt.Sprintf("n%d", h.Addr.As4()[3]))
 	set.Env = slices.Concat(set.Env, env)
 	n, err := start(ctx, set, h, dir, append([]string{"--listen", address(h)}, args...))
 	if err != nil {
@@ -95,9 +95,23 @@ func (c *Cluster) begin(ctx context.Context, h *netns.Host, env []string, args .
 	return n, nil
 }
 
+// Use has nodes that are started from now on run another executable.
+func (c *Cluster) Use(mobula string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set.Mobula = mobula
+}
+
+// settings are those of the next start.
+func (c *Cluster) settings() Settings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.set
+}
+
 // Return starts a node that has ended again, on its host and with its directory, and with further arguments.
 func (c *Cluster) Return(ctx context.Context, was *Node, args ...string) (*Node, error) {
-	n, err := start(ctx, c.set, was.Host, was.Dir, append([]string{"--listen", address(was.Host)}, args...))
+	n, err := start(ctx, c.settings(), was.Host, was.Dir, append([]string{"--listen", address(was.Host)}, args...))
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,7 @@ var parts = []part{
 	{"suites", "joblib's own tests, and Dask-ML", []string{"make joblib-suite", "make dask-ml"}},
 	{"stress", "the fault tests at full size, with new seeds", []string{"make stress SEED=${SEED} STRESS_COUNT=1 STRESS_TIME=18m"}},
 	{"soak", "15 minutes of short jobs under kills", []string{"make soak SOAK=15m"}},
+	{"upgrade", "nodes of the last release are replaced one by one while a program of it sorts", []string{"make upgrade"}},
 	{"life", "one job of millions of tasks, then one under 100 kills of its node", []string{"make life"}},
 }
 
