@@ -103,7 +103,7 @@ func (ln *lineage) recoverObject(o *objRec, cause *errs.Error) {
 	ln.objects.retainContained(containedIn(o.res))
 }
 
-// inventory is what a store has that was rebuilt, or was asked. What it lacks shows when it is asked for;
+// inventory is what a store has that was rebuilt, or was asked. What it lacks shows when it is asked for, but for what was left to it;
 // what nobody owns is freed. What a store that was rebuilt had been asked is asked again, of clients too.
 func (ln *lineage) inventory(node ids.Home, m objectstore.Inventory) {
 	var free []ids.ObjectID
@@ -126,6 +126,9 @@ func (ln *lineage) inventory(node ids.Home, m objectstore.Inventory) {
 	}
 	for _, l := range m.Left {
 		ln.sealLeft(l, node)
+	}
+	if node == ln.home() {
+		ln.copies.settle(m)
 	}
 	if m.Asked {
 		return

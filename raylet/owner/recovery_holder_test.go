@@ -78,3 +78,48 @@ func answerRestart(s *script, id ids.ObjectID) {
 	s.from(worker2, holds(1))
 	s.from(driver, h)
 }
+
+// The job's node is started again, and another node has dropped the job. A task whose results lay there runs once more for all of them, as soon as the store of the
+// job's node has said what it has: not again for each as that is asked for, with a retry each.
+func TestResultsThatLayOnAnotherNodeAreMadeAgainTogether(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(5, 1)
+	spec := s.submit(&wire.TaskOptions{Func: "split", NumReturns: 3, MaxRetries: 1})
+	stored := wire.Result{Kind: wire.ResultStored, Size: big}
+	l := s.grant(far)
+	x := s.executed(far)
+	for i := range 3 {
+		s.from(far, &wire.Seal{ID: spec.ID.Return(i), Attempt: x.Attempt, Size: big})
+	}
+	s.done(far, l, x, stored, stored, stored)
+	here := spec.ID.Return(1)
+	s.step(FromStore{Msg: objectstore.Imported{ID: here, Attempt: x.Attempt}}) // of which the log does not know
+	s.step(FromSched{sched.Revoked{Lease: l, Worker: far, Err: errs.New(errs.CodeWorkerCrashed, "its node is gone")}})
+
+	s.rebuild(1)
+	h := holds(1)
+	h.Handles = []ids.ObjectID{spec.ID.Return(0), here, spec.ID.Return(2)}
+	s.from(worker, holds(1))
+	s.from(worker2, holds(1))
+	s.from(driver, h)
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true, Left: []objectstore.Left{{ID: here, Attempt: 9, Client: worker}}}}) // a client is gone
+	if s.state(spec) != task.Finished {
+		t.Fatalf("before the store has said what it has the task is %v", s.state(spec))
+	}
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true, Objects: []objectstore.SealedInfo{
+		{ID: spec.ID.Return(0), Attempt: x.Attempt, Size: big, Elsewhere: true}, {ID: here, Attempt: x.Attempt, Size: big},
+	}}})
+	if s.state(spec) != task.PendingNode {
+		t.Fatalf("two of its results are nowhere, and the task is %v", s.state(spec))
+	}
+	l = s.grant(worker)
+	x = s.executed(worker)
+	for i := range 3 {
+		s.from(worker, &wire.Seal{ID: spec.ID.Return(i), Attempt: x.Attempt, Size: big})
+	}
+	s.done(worker, l, x, stored, stored, stored)
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true}}) // again: it is settled
+	if s.state(spec) != task.Finished || s.c.stats.Reconstructed != 1 {
+		t.Errorf("then the task is %v, after %d runs for lost results", s.state(spec), s.c.stats.Reconstructed)
+	}
+}
