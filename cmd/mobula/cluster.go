@@ -123,11 +123,13 @@ func (a *app) runLocal(l localCluster) (err error) {
 		name := localName(i)
 		if slices.Contains(running, name) {
 			s, err := requestOf[state.Status](a, filepath.Join(l.dir, name, node.SocketName), state.MethodStatus, state.StatusRequest{})
-			if err != nil {
-				return fmt.Errorf("node %s: %w", name, err)
+			if err == nil {
+				up.Nodes = append(up.Nodes, started{Node: s.Node, Address: s.Address, PID: s.PID, Cluster: l.listen(i)})
+				continue
 			}
-			up.Nodes = append(up.Nodes, started{Node: s.Node, Address: s.Address, PID: s.PID, Cluster: l.listen(i)})
-			continue
+			if !errors.Is(err, errs.ErrDisconnected) && !errors.Is(err, errs.ErrNoNode) {
+				return fmt.Errorf("node %s: %w", name, err)
+			} // else it was killed just before
 		}
 		if i > 0 && token == "" {
 			first := up.Nodes[0]

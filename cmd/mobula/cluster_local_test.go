@@ -102,3 +102,38 @@ func TestAClusterThatRunsIsLeftAlone(t *testing.T) {
 		})
 	}
 }
+
+// A node that dies as it is asked is started again: whoever has killed it need not wait until its end is complete.
+func TestANodeThatDiesAsItIsAskedIsStartedAgain(t *testing.T) {
+	dir, err := os.MkdirTemp("", "mobula-local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // it is only temporary
+	if err := os.Mkdir(filepath.Join(dir, "n1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "n1", node.SocketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer l.Close()
+		for range 2 { // whether it runs, and what its status is
+			if c, err := l.Accept(); err == nil {
+				_ = c.Close() // nothing was sent
+			}
+		}
+	}()
+	code, out, errOut := process(t, "cluster", "local", "--detach", "--dir", dir, "--port", fmt.Sprint(localPort(t)), "--store-size", "16MiB", "-n", "1")
+	if code != exitDone || !strings.Contains(out, "n1") {
+		_ = l.Close() // whoever was to come has not
+		t.Errorf("exit %d, %s%s", code, out, errOut)
+	}
+	<-done
+	if code, out, errOut := process(t, "cluster", "stop", "--dir", dir); code != exitDone {
+		t.Errorf("stop: exit %d, %s%s", code, out, errOut)
+	}
+}

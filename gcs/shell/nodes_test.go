@@ -207,3 +207,15 @@ func TestFaultsOfAConnectionAreLogged(t *testing.T) {
 type writer func([]byte)
 
 func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
+
+// What the server warns of that is so on purpose is no warning to the operator; everything else is.
+func TestWarningsOfWhatIsSoOnPurpose(t *testing.T) {
+	var lines []string
+	log := natsLog{slog.New(slog.NewTextHandler(writer(func(b []byte) { lines = append(lines, string(b)) }), &slog.HandlerOptions{Level: slog.LevelInfo}))}
+	for _, text := range onPurpose {
+		log.Warnf("%s and so on", text)
+	}
+	if log.Warnf("the disk is %s", "slow"); len(lines) != 1 || !strings.Contains(lines[0], "the disk is slow") {
+		t.Errorf("the log has %q", lines)
+	}
+}

@@ -1,9 +1,11 @@
 package shell
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -147,12 +149,23 @@ func (s *Server) Close() {
 	}
 }
 
+// onPurpose are warnings of the server about what it is told to be: TLS comes first on every connection, and the certificates of routes are checked by the cluster's
+// own rules (credentials.Live), which it does not see. To wait for other servers is no fault either.
+var onPurpose = []string{"Clients that are not using \"TLS Handshake First\"", "TLS certificate chain and hostname of solicited routes", "Waiting for routing to be established"}
+
 // natsLog passes the server's log on. Its notices become debug lines: the user did not ask for a NATS server.
 type natsLog struct{ l *slog.Logger }
 
 func (n natsLog) Noticef(f string, v ...any) { n.l.Debug(fmt.Sprintf(f, v...), "component", "nats") }
 func (n natsLog) Debugf(f string, v ...any)  { n.l.Debug(fmt.Sprintf(f, v...), "component", "nats") }
 func (n natsLog) Tracef(f string, v ...any)  { n.l.Debug(fmt.Sprintf(f, v...), "component", "nats") }
-func (n natsLog) Warnf(f string, v ...any)   { n.l.Warn(fmt.Sprintf(f, v...), "component", "nats") }
-func (n natsLog) Errorf(f string, v ...any)  { n.l.Error(fmt.Sprintf(f, v...), "component", "nats") }
-func (n natsLog) Fatalf(f string, v ...any)  { n.l.Error(fmt.Sprintf(f, v...), "component", "nats") }
+
+func (n natsLog) Warnf(f string, v ...any) {
+	level, text := slog.LevelWarn, fmt.Sprintf(f, v...)
+	if slices.ContainsFunc(onPurpose, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
+		level = slog.LevelDebug
+	}
+	n.l.Log(context.Background(), level, text, "component", "nats")
+}
+func (n natsLog) Errorf(f string, v ...any) { n.l.Error(fmt.Sprintf(f, v...), "component", "nats") }
+func (n natsLog) Fatalf(f string, v ...any) { n.l.Error(fmt.Sprintf(f, v...), "component", "nats") }
