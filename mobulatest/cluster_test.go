@@ -3,6 +3,7 @@ package mobulatest
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -159,19 +160,20 @@ func TestWhatANodeOfAClusterIsNotToldTwice(t *testing.T) {
 		"WithPython": mobula.WithPython(),
 		"WithCPUs":   mobula.WithCPUs(-1),
 	} {
-		n, err := c.startLocked(t.Context(), 0, []mobula.StartOption{opt})
-		if n != nil || !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, %v", want, n, err)
+		m := &member{opts: []mobula.StartOption{opt}}
+		err := c.startLocked(t.Context(), 0, m)
+		if m.node != nil || !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", want, m.node, err)
 		}
 	}
 }
 
 func TestAddressesOfTheLoopbackDiffer(t *testing.T) {
-	var all []string
+	var all []netip.Addr
 	for range 100 {
-		all = append(all, loopback())
+		all = append(all, address())
 	}
-	slices.Sort(all)
+	slices.SortFunc(all, netip.Addr.Compare)
 	if n := len(slices.Compact(all)); n < 99 {
 		t.Errorf("%d of 100 addresses differ", n)
 	}

@@ -9,7 +9,8 @@
 // The runtime is embedded, has a small store (64 MiB) and its files in the test's temporary directory, and
 // is closed when the test ends. The test fails if it cannot be closed within 30 s or if it leaves a goroutine behind.
 //
-// Cluster runs several nodes in the process of the test, which can be killed, stopped and joined by others.
+// Cluster runs several nodes in the process of the test. They can be killed, stopped, started again, cut off from one another and joined by others; Settle waits
+// until they agree on what has become of them.
 //
 // Start takes a plan of faults (package chaos): WithFaults. StartNode runs a node in a process of its own, which can be killed and
 // started again. Invariant checks a condition while a test runs. docs/guide/testing-faults.md shows all three, which are experimental:

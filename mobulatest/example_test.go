@@ -32,3 +32,21 @@ func ExampleCluster() {
 	nodes.Add(mobula.WithLabels(map[string]string{"disk": "ssd"}))
 	fmt.Println(where.Go(ctx, mobula.Labels{"disk": "ssd"}).Get(ctx))
 }
+
+// What becomes of work when a node is cut off, comes back, and is lost and started again.
+func ExampleNodes_Isolate() {
+	nodes := mobulatest.Cluster(t, 3)
+	ctx := nodes.Connect(0).Context(t.Context())
+
+	nodes.Isolate(2) // as if its cable were pulled: nobody is told
+	waits := where.Go(ctx, mobula.OnNode(nodes.ID(2)))
+	nodes.Heal() // within some 5 s: nothing is lost
+	fmt.Println(waits.Get(ctx))
+
+	nodes.Isolate(2)
+	nodes.Settle() // 5 to 9 s: the others have given it up
+	nodes.Heal()
+	nodes.Settle()   // it has found that its life is over, and has ended
+	nodes.Restart(2) // a new life, with the same id
+	fmt.Println(where.Go(ctx, mobula.OnNode(nodes.ID(2))).Get(ctx))
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type Config struct {
 	Judges  bool              // with Servers, without Live: the node is a control-plane server of a cluster whose tables are in these servers
 	Live    *credentials.Live // with Servers: they are a cluster's own, each HOST:PORT, and this is who the node is
 	Epoch   uint64            // with Live: the life of the node's home, if it has begun
+	Dialer  net.Dialer        // with Live: what it connects with
 	Tables  Tables            // what to use instead of any server, in tests; nil: nothing
 	Node    string
 	Logger  *slog.Logger // nil: silent

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -36,7 +37,7 @@ func (g *GCS) connect() (err error) {
 		g.tables = g.cfg.Tables
 		return nil
 	case len(g.cfg.Servers) > 0 && g.cfg.Live != nil:
-		if g.nc, err = dialCluster(g.cfg.Servers, g.cfg.Live, g.cfg.Node); err != nil {
+		if g.nc, err = dialCluster(g.cfg.Servers, g.cfg.Live, g.cfg.Dialer, g.cfg.Node); err != nil {
 			return fmt.Errorf("control plane: %w", err)
 		}
 		g.nc.SetErrorHandler(g.heardError)
@@ -189,7 +190,7 @@ func (g *GCS) accused(ev gcs.Accused) {
 }
 
 // dialCluster connects to the servers of a cluster. Once it was connected it knows all of them, and tries to reconnect for ever.
-func dialCluster(servers []string, live *credentials.Live, name string) (*nats.Conn, error) {
+func dialCluster(servers []string, live *credentials.Live, dialer net.Dialer, name string) (*nats.Conn, error) {
 	opts := nats.GetDefaultOptions()
 	for _, address := range servers {
 		opts.Servers = append(opts.Servers, "tls://"+address)
@@ -203,6 +204,10 @@ func dialCluster(servers []string, live *credentials.Live, name string) (*nats.C
 		if err := set(&opts); err != nil {
 			return nil, errs.New(errs.CodeInvalid, "%v", err)
 		}
+	}
+	if dialer.LocalAddr != nil { // else NATS makes its own, which divides the time among the addresses of a name
+		dialer.Timeout = greetingTime
+		opts.CustomDialer = &dialer
 	}
 	opts.ConnectedCB, opts.ReconnectedCB = w.begin, w.begin
 	opts.DisconnectedErrCB = func(*nats.Conn, error) { w.end() }

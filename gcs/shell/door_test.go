@@ -28,7 +28,7 @@ func TestWhatANodeMayNotDo(t *testing.T) {
 	s := c.server(1, nil)
 	c.begin(s.GCS, 1, 2, 3)
 	for home, role := range map[ids.Home]trust.Role{2: trust.Data, 3: trust.Driver} {
-		nc, err := dialCluster([]string{s.clients}, c.trust.Live(t, role, home, 1), "test")
+		nc, err := dialCluster([]string{s.clients}, c.trust.Live(t, role, home, 1), net.Dialer{}, "test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestAnAnswerGoesToWhoAsked(t *testing.T) {
 	c := newCluster(t)
 	s := c.server(1, nil)
 	c.begin(s.GCS, 1, 2)
-	nc, err := dialCluster([]string{s.clients}, c.trust.Live(t, trust.Data, 2, 1), "test")
+	nc, err := dialCluster([]string{s.clients}, c.trust.Live(t, trust.Data, 2, 1), net.Dialer{}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestWhoIsLetIn(t *testing.T) {
 
 	s.live.Revoke(trust.NewRevocations([]trust.Revocation{{Home: 2, Epoch: 1, At: trusttest.Began}}))
 	testkit.Eventually(t, "the connection is cut", func() bool { return !n.nc.IsConnected() })
-	if _, err := dialCluster([]string{s.clients}, n.live, "again"); !errors.Is(err, errs.ErrNoNode) {
+	if _, err := dialCluster([]string{s.clients}, n.live, net.Dialer{}, "again"); !errors.Is(err, errs.ErrNoNode) {
 		t.Errorf("a node that was revoked connects: %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 	s := c.server(1, nil)
 	live := c.trust.Live(t, trust.Data, 2, 1)
 	for range 100 {
-		nc, err := dialCluster([]string{s.clients}, live, "test")
+		nc, err := dialCluster([]string{s.clients}, live, net.Dialer{}, "test")
 		if err != nil {
 			t.Fatal(err)
 		}

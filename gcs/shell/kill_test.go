@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,7 +118,7 @@ func (c *testCluster) run(job serverJob) (p *exec.Cmd, said func(string)) {
 // begun gives homes their first lives in a cluster whose servers are other processes, and waits until each table has three copies.
 func (c *testCluster) begun(server serverJob, homes ...ids.Home) {
 	c.t.Helper()
-	admin, err := dialCluster([]string{server.Clients}, c.trust.Live(c.t, trust.ControlPlane, 9, 1), "admin")
+	admin, err := dialCluster([]string{server.Clients}, c.trust.Live(c.t, trust.ControlPlane, 9, 1), net.Dialer{}, "admin")
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -48,6 +48,9 @@ func (w *wired) open() (err error) {
 	w.member, err = enrol.Open(enrol.Config{
 		Dir: w.dir, Node: w.cfg.Name, Cluster: c.Cluster, Role: c.Role, Join: withPorts(c.Join), Token: c.Token, Wall: c.Wall,
 		Listener: w.listener, Address: w.at.shown(portNodes),
+		Dial: func(ctx context.Context, address string) (net.Conn, error) {
+			return c.Dialer.DialContext(ctx, "tcp", address)
+		},
 	})
 	if err != nil {
 		return err
@@ -160,7 +163,7 @@ func (w *wired) gcs(epoch uint64) gcsshell.Config {
 		return cfg
 	}
 	if !w.serves() {
-		cfg.Live, cfg.Epoch = w.member.Live(), epoch
+		cfg.Live, cfg.Epoch, cfg.Dialer = w.member.Live(), epoch, w.cfg.Wires.Dialer
 		for _, s := range w.member.Servers() {
 			cfg.Servers = append(cfg.Servers, s.GCS)
 		}
@@ -213,7 +216,7 @@ func (w *wired) prepare() (err error) {
 	if !w.on() {
 		return nil
 	}
-	if w.port, err = nodeport.New(w.listener, w.member.Live(), w.cfg.Logger); err != nil {
+	if w.port, err = nodeport.New(w.listener, w.member.Live(), w.cfg.Wires.Dialer, w.cfg.Logger); err != nil {
 		return err
 	}
 	c := &Cluster{Name: w.member.Live().Name().Cluster, Address: w.address, Others: w.others, Verify: w.verify}

@@ -24,7 +24,7 @@ func (w *wired) startGossip() error {
 	self := w.self()
 	cfg := gossip.Config{
 		Core: membership.DefaultConfig(self), Cluster: w.cfg.Cluster.Name, Bind: w.at.gossip, Advertise: w.at.shown(portGossip),
-		Keys: w.member.GossipKeys(), Follow: w.follow, Accuse: w.accuse, Facts: w.facts, Logger: w.cfg.Logger,
+		Keys: w.member.GossipKeys(), Dialer: w.cfg.Wires.Dialer, Follow: w.follow, Accuse: w.accuse, Facts: w.facts, Logger: w.cfg.Logger,
 	}
 	cfg.Core.Random = rand.Int64N
 	g, err := gossip.Start(w.sys, cfg)

@@ -30,6 +30,8 @@ type Wires struct {
 	Token string     // to join with
 	Role  trust.Role // wished; empty: as before, else Data for a node that joins, and ControlPlane for one that founds
 
+	Dialer net.Dialer // what it connects to other nodes with
+
 	Wall func() time.Time // the machine's wall clock, for a test in which it is set; nil: time.Now
 
 	towards string // the first address of Join at an earlier start

@@ -93,7 +93,7 @@ func (n *tcpNetwork) listenAs(t testing.TB, home, cert ids.Home) Transport {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewTCP(a, client, nil)
+	return NewTCP(a, client, net.Dialer{}, nil)
 }
 
 // serve shares a port, until the test ends.

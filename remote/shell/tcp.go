@@ -15,14 +15,14 @@ type Track func(cs tls.ConnectionState, cut func(error)) (done func(), err error
 type TCP struct {
 	acceptor *Acceptor
 	client   *tls.Config
-	track    Track // nil: nobody watches
 	dialer   net.Dialer
+	track    Track // nil: nobody watches
 }
 
-// NewTCP makes a transport of what a Mux accepts for ALPN, and of the configuration to dial with. Both sides should demand certificates; whose these are
+// NewTCP makes a transport of what a Mux accepts for ALPN, and of the configuration and the dialer to dial with. Both sides should demand certificates; whose these are
 // Config.Verify looks at. track may be nil.
-func NewTCP(acceptor *Acceptor, client *tls.Config, track Track) *TCP {
-	return &TCP{acceptor: acceptor, client: config(client, ALPN), track: track}
+func NewTCP(acceptor *Acceptor, client *tls.Config, dialer net.Dialer, track Track) *TCP {
+	return &TCP{acceptor: acceptor, client: config(client, ALPN), dialer: dialer, track: track}
 }
 
 // Dial implements Transport.

@@ -38,7 +38,7 @@ func TestWriteNowDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := NewTCP(a, client, nil).Dial(t.Context(), m.Addr().String())
+	conn, err := NewTCP(a, client, net.Dialer{}, nil).Dial(t.Context(), m.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type Config struct {
 	Join    []string // addresses of nodes of the cluster; none: the directory knows some, or the node founds a cluster
 	Token   string   // to join with
 	Wall    func() time.Time
-	Dial    func(ctx context.Context, address string) (net.Conn, error) // nil: TCP
+	Dial    func(ctx context.Context, address string) (net.Conn, error)
 
 	DialTime time.Duration // how long it may take, before the next address is tried; default 2 s
 
@@ -56,12 +56,6 @@ const dialTime = 2 * time.Second
 func Open(cfg Config) (*Member, error) {
 	if cfg.DialTime == 0 {
 		cfg.DialTime = dialTime
-	}
-	if cfg.Dial == nil {
-		cfg.Dial = func(ctx context.Context, address string) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", address)
-		}
 	}
 	m := &Member{cfg: cfg, dir: credentials.InDir(cfg.Dir)}
 	var err error

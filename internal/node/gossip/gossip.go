@@ -3,6 +3,7 @@ package gossip
 import (
 	"context"
 	"log/slog"
+	"net"
 	"sync/atomic"
 
 	"mobula/actors"
@@ -16,6 +17,7 @@ type Config struct {
 	Cluster         string            // its id
 	Bind, Advertise string            // host and port of the gossip
 	Keys            [][]byte          // that it is read with: the first one encrypts
+	Dialer          net.Dialer        // what it connects to others with
 	Follow          func(membership.Notice)
 	Accuse          func(membership.Accuse)
 	Facts           func() []membership.Event // what is known, for a core that begins

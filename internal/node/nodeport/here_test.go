@@ -40,7 +40,7 @@ func objectNodes(t *testing.T, n int, to func(ids.Home, string) string) []*node 
 			t.Fatal(err)
 		}
 		x := &node{home: ids.Home(i + 1), at: l.Addr().String()}
-		if x.port, err = New(l, cluster.Live(t, trust.Data, x.home, 1), slog.New(slog.DiscardHandler)); err != nil {
+		if x.port, err = New(l, cluster.Live(t, trust.Data, x.home, 1), net.Dialer{}, slog.New(slog.DiscardHandler)); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, x)

@@ -23,7 +23,6 @@ type objects struct {
 	port      *Port
 	acceptors []*remoteshell.Acceptor
 	address   func(context.Context, ids.Home) (string, error)
-	dialer    net.Dialer
 
 	in    chan arrival
 	life  context.Context // ends with Close
@@ -61,7 +60,7 @@ func (o *objects) Dial(ctx context.Context, to ids.Home) (net.Conn, error) {
 	}
 	cfg := o.port.live.Config(credentials.Peer{May: trust.Transfer, Home: &to})
 	cfg.NextProtos, cfg.DynamicRecordSizingDisabled = []string{ObjectsALPN}, true // many bytes follow one another
-	tcp, err := o.dialer.DialContext(ctx, "tcp", at)
+	tcp, err := o.port.dialer.DialContext(ctx, "tcp", at)
 	if err != nil {
 		return nil, err
 	}

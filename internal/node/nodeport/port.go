@@ -25,8 +25,9 @@ var protocols = map[string]credentials.Peer{
 
 // Port is a node's port for other nodes.
 type Port struct {
-	live *credentials.Live
-	mux  *remoteshell.Mux
+	live   *credentials.Live
+	mux    *remoteshell.Mux
+	dialer net.Dialer
 }
 
 // Listen takes a TCP address.
@@ -38,13 +39,13 @@ func Listen(address string) (*net.TCPListener, error) {
 	return l.(*net.TCPListener), nil
 }
 
-// New makes a Port of a listener, which is the Port's from now on. live is what this node proves with.
-func New(l net.Listener, live *credentials.Live, log *slog.Logger) (*Port, error) {
+// New makes a Port of a listener, which is the Port's from now on. live is what this node proves with, and dialer what it connects with.
+func New(l net.Listener, live *credentials.Live, dialer net.Dialer, log *slog.Logger) (*Port, error) {
 	mux, err := remoteshell.NewMux(l, live.Port(protocols), log)
 	if err != nil {
 		return nil, err
 	}
-	return &Port{live: live, mux: mux}, nil
+	return &Port{live: live, mux: mux, dialer: dialer}, nil
 }
 
 // Serve accepts connections until Close.
@@ -59,7 +60,7 @@ func (p *Port) Messages() (remoteshell.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remoteshell.NewTCP(a, p.live.Config(credentials.Peer{May: trust.Talk}), p.track), nil
+	return remoteshell.NewTCP(a, p.live.Config(credentials.Peer{May: trust.Talk}), p.dialer, p.track), nil
 }
 
 // Joins accepts nodes that join, and nodes that renew their certificates.

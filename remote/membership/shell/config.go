@@ -25,9 +25,10 @@ type Config struct {
 	Core    membership.Config // with the node; its gossip address is filled in
 	Cluster string            // the name of the cluster: nodes of another are not heard
 
-	Bind      string   // host and port that the gossip listens on, UDP and TCP; port 0: any
-	Advertise string   // host and port for the others; empty: those of Bind
-	Keys      [][]byte // each of 16, 24 or 32 bytes, shared by all nodes: the first one encrypts; may be left out on loopback
+	Bind      string     // host and port that the gossip listens on, UDP and TCP; port 0: any
+	Advertise string     // host and port for the others; empty: those of Bind
+	Keys      [][]byte   // each of 16, 24 or 32 bytes, shared by all nodes: the first one encrypts; may be left out on loopback
+	Dialer    net.Dialer // what it connects to others with
 	Timing    Timing
 
 	// Transport is what to gossip over instead of the network, in tests. Then no key is needed.

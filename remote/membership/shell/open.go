@@ -45,7 +45,7 @@ func (m *Membership) open() (err error) {
 
 // connect gives memberlist what it gossips over.
 func (m *Membership) connect(conf *memberlist.Config, logger *log.Logger) error {
-	m.net = &transport{NodeAwareTransport: m.cfg.Transport, life: m.life}
+	m.net = &transport{NodeAwareTransport: m.cfg.Transport, dialer: m.cfg.Dialer, life: m.life}
 	conf.Transport = m.net
 	if m.cfg.Transport != nil {
 		return nil

@@ -13,6 +13,7 @@ import (
 // transport counts what is sent, and ends dials when the node ends.
 type transport struct {
 	memberlist.NodeAwareTransport
+	dialer  net.Dialer
 	life    context.Context
 	sent    atomic.Uint64 // bytes of packets
 	packets atomic.Uint64
@@ -49,7 +50,8 @@ func (t *transport) dial(a memberlist.Address, timeout time.Duration) (net.Conn,
 	if _, network := t.NodeAwareTransport.(*memberlist.NetTransport); !network {
 		return t.NodeAwareTransport.DialAddressTimeout(a, timeout)
 	}
-	d := net.Dialer{Timeout: timeout}
+	d := t.dialer
+	d.Timeout = timeout
 	return d.DialContext(t.life, "tcp", a.Addr)
 }
 
