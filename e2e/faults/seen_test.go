@@ -200,6 +200,15 @@ func TestClocksThatAreApart(t *testing.T) {
 				t.Errorf("asked of %s, the newest is %+v", s.Node, r)
 			}
 		}
+		logs, err := asked.c.Logs(asked.ctx, "", 0)
+		if err != nil || !slices.ContainsFunc(logs, func(l mobula.LogStream) bool { return l.Node == "n1" }) || !slices.ContainsFunc(logs, func(l mobula.LogStream) bool { return l.Node == "n2" }) {
+			t.Fatalf("asked of %s, logs: %+v, %v", s.Node, logs, err)
+		}
+		for _, l := range logs {
+			if age := time.Duration(s.Now - l.Changed); age < -time.Minute || age > time.Minute {
+				t.Errorf("asked of %s, what %s of node %s wrote is %v old", s.Node, l.Worker, l.Node, age)
+			}
+		}
 	}
 	runtime.KeepAlive([]any{refs, late, last}) // tasks to whose results nothing refers are not listed
 }

@@ -22,11 +22,11 @@ type Logs struct {
 
 // LogStream is what one worker wrote to one of its outputs.
 type LogStream struct {
-	Worker  string `json:"worker"` // "worker/3"
-	Stream  string `json:"stream"` // "out" or "err"
-	Path    string `json:"path"`   // of the file that is written to; older parts lie beside it
-	Size    int64  `json:"size"`   // bytes, of all parts that are kept
-	Changed int64  `json:"changed"`
+	Worker  string `json:"worker"`            // "worker/3"
+	Stream  string `json:"stream"`            // "out" or "err"
+	Path    string `json:"path"`              // of the file that is written to; older parts lie beside it
+	Size    int64  `json:"size"`              // bytes, of all parts that are kept
+	Changed int64  `json:"changed"`           // by the clock of the node that was asked
 	Omitted int64  `json:"omitted,omitempty"` // bytes before Text that were left out, or not searched
 	Text    string `json:"text,omitempty"`
 	Node    string `json:"node,omitempty"`  // where Path is; empty: the node that was asked is alone

@@ -17,6 +17,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/safefs"
 	"mobula/internal/state"
+	"mobula/internal/steady"
 	"mobula/raylet/pool/proc"
 )
 
@@ -31,7 +32,7 @@ func (n *Inspector) Logs(ctx context.Context, r state.LogsRequest) (state.Logs, 
 		return state.Logs{}, errs.New(errs.CodeInvalid, "%d bytes of each log are asked for: want 1 to %d", r.Bytes, state.MaxLogBytes)
 	}
 	l := logReader{ctx: ctx, each: cmp.Or(r.Bytes, state.DefaultLogBytes), reply: mostReply, search: mostSearch}
-	l.gather(proc.LogFiles(filepath.Join(n.Dir, "logs")), n.node.Listed())
+	l.gather(proc.LogFiles(filepath.Join(n.Dir, "logs")), n.node.Listed(), n.Clock)
 	out := state.Logs{Streams: []state.LogStream{}}
 	if r.ID == "" {
 		for _, s := range l.streams {
@@ -115,7 +116,8 @@ type logStream struct {
 	files  []proc.LogFile
 }
 
-func (l *logReader) gather(files []proc.LogFile, node string) {
+// gather makes streams of files, whose times are by the machine's wall clock: the streams' are by the node's own, as all times of a node.
+func (l *logReader) gather(files []proc.LogFile, node string, clock steady.Clock) {
 	type key struct {
 		w ids.WorkerID
 		s string
@@ -134,7 +136,7 @@ func (l *logReader) gather(files []proc.LogFile, node string) {
 		}
 		s.files = append(s.files, f)
 		s.Size += f.Size
-		s.Changed = max(s.Changed, f.Changed.UnixNano())
+		s.Changed = max(s.Changed, clock.At(f.Changed))
 	}
 	slices.SortStableFunc(l.streams, func(a, b *logStream) int { return cmp.Compare(a.Changed, b.Changed) })
 }
