@@ -4,6 +4,6 @@
 //	go run ./samples/broadcast -size 1GiB -tasks 100
 //
 // The driver owns the only copy on its node; tasks borrow it for their call. On a cluster (MOBULA_ADDRESS, see mobula cluster local) tasks run
-// on all nodes, and each node gets one copy. It fails if a sum is wrong, and with
+// on all nodes, and each node gets one copy; unless told the array takes half of the smallest store. It fails if a sum is wrong, and with
 // ErrObjectTooLarge if the array has no room in the store.
 package main

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -43,14 +44,17 @@ func sum(xs []float64) float64 {
 }
 
 func main() {
-	size := flag.String("size", "1GiB", "of the array")
+	size := flag.String("size", "", "of the array (default: 1GiB, or half of the smallest store of the nodes)")
 	tasks := flag.Int("tasks", 100, "that sum it")
 	processes := flag.Bool("processes", true, "run tasks in worker processes")
 	if mobula.WorkerMain() {
 		return
 	}
 	flag.Parse()
-	n, err := humanize.ParseBytes(*size)
+	n, err := uint64(defaultSize), error(nil)
+	if *size != "" {
+		n, err = humanize.ParseBytes(*size)
+	}
 	if err != nil || n < 8 || *tasks < 1 {
 		fmt.Fprintf(os.Stderr, "broadcast: -size %s -tasks %d: want a size, as 1GiB, and at least one task\n", *size, *tasks)
 		os.Exit(2)
@@ -60,9 +64,27 @@ func main() {
 		opts = append(opts, mobula.WithProcesses())
 	}
 	mobula.Main(func(ctx context.Context, c *mobula.Cluster) error {
+		if *size == "" {
+			if n, err = fitting(ctx, c, n); err != nil {
+				return err
+			}
+		}
 		_, err := run(ctx, c, int(n/8), *tasks)
 		return err
 	}, opts...)
+}
+
+const defaultSize = 1 << 30
+
+// fitting is a size for which each node has room.
+func fitting(ctx context.Context, c *mobula.Cluster, size uint64) (uint64, error) {
+	nodes, err := workers(ctx, c)
+	for _, n := range nodes {
+		if n.StoreLimit > 0 { // else it does not answer now
+			size = min(size, n.StoreLimit/2)
+		}
+	}
+	return size, err
 }
 
 // run has tasks on all nodes of the cluster sum an array, and gives how many each node ran.
@@ -110,17 +132,18 @@ func run(ctx context.Context, c *mobula.Cluster, n, tasks int) (ran map[string]i
 
 // workNodes are the nodes that have a CPU for tasks. A task prefers one, and runs elsewhere if that is lost.
 func workNodes(ctx context.Context, c *mobula.Cluster) (on []mobula.TaskOption, err error) {
+	nodes, err := workers(ctx, c)
+	for _, n := range nodes {
+		on = append(on, mobula.PreferNode(n.ID))
+	}
+	if len(on) == 0 && err == nil {
+		err = errors.New("no node has a CPU")
+	}
+	return on, err
+}
+
+// workers are the nodes that have a CPU for tasks.
+func workers(ctx context.Context, c *mobula.Cluster) ([]mobula.NodeState, error) {
 	nodes, err := c.ListNodes(ctx, mobula.Query{Limit: 10_000, Filters: []mobula.Filter{{Field: "state", Value: "ALIVE"}}})
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range nodes.Rows {
-		if n.Resources["CPU"] >= 1 {
-			on = append(on, mobula.PreferNode(n.ID))
-		}
-	}
-	if len(on) == 0 {
-		return nil, errors.New("no node has a CPU")
-	}
-	return on, nil
+	return slices.DeleteFunc(nodes.Rows, func(n mobula.NodeState) bool { return n.Resources["CPU"] < 1 }), err
 }

@@ -31,6 +31,9 @@ func TestBroadcastToProcesses(t *testing.T) {
 func TestBroadcastOverNodes(t *testing.T) {
 	nodes := mobulatest.Cluster(t, 3)
 	c := nodes.Connect(0)
+	if size, err := fitting(c.Context(t.Context()), c, defaultSize); err != nil || size != 32<<20 {
+		t.Errorf("into stores of 64 MiB it puts %d bytes unless told, %v", size, err)
+	}
 	ran, err := run(c.Context(t.Context()), c, 1<<20, 30)
 	if err != nil || len(ran) != 3 {
 		t.Errorf("tasks by node: %v, %v", ran, err)
