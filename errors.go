@@ -91,7 +91,7 @@ var (
 	ErrFetchTimedOut        = errs.ErrFetchTimedOut        // is also ErrObjectLost
 	ErrGetTimeout           = errs.ErrGetTimeout           // the reference stays valid; is also context.DeadlineExceeded
 	ErrCancelled            = errs.ErrCancelled            // is also context.Canceled
-	ErrDeadline             = errs.ErrDeadline             // the task ran past its deadline; is also context.DeadlineExceeded
+	ErrDeadline             = errs.ErrDeadline             // the task, or a node that is to answer, is past its deadline; is also context.DeadlineExceeded
 	ErrUnschedulable        = errs.ErrUnschedulable        // no node has the resources that were asked for
 	ErrPendingCallsLimit    = errs.ErrPendingCallsLimit    // the actor's MaxPendingCalls is reached
 	ErrRuntimeSetup         = errs.ErrRuntimeSetup         // a worker or a node could not be started

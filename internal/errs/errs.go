@@ -91,7 +91,7 @@ var (
 	ErrProtocol             = errors.New("protocol violation")                         // malformed, truncated or oversized frame, bad hello
 	ErrPermission           = errors.New("permission denied")                          // another user's connection
 	ErrInvalid              = errors.New("invalid argument")                           //
-	ErrDeadline             = errors.New("task ran past its deadline")                 // is also context.DeadlineExceeded
+	ErrDeadline             = errors.New("deadline passed")                            // of a task, or of a node that is to answer; is also context.DeadlineExceeded
 	ErrPanic                = errors.New("function panicked")                          //
 	ErrReturnMismatch       = errors.New("attempts differ in what they returned")      // a retry streamed a different number of items
 	ErrSegmentUnavailable   = errors.New("shared memory cannot be reserved")           // /dev/shm or cgroup too small

@@ -307,7 +307,7 @@ class DeadlineError(MobulaError, TimeoutError):
     """The task did not end within the option timeout."""
 
     code = 30
-    text = "task ran past its deadline"
+    text = "deadline passed"
 
 
 class PanicError(MobulaError):
