@@ -50,9 +50,10 @@ type member struct {
 	// Guarded by Nodes.mu.
 	node   *node.Node // in its present life, or its last one
 	lives  int
-	gone   bool         // it was killed, stopped, or has ended
-	alone  bool         // it is cut off from all others
-	cutOff map[int]bool // from which others it is, besides
+	gone   bool          // it was killed or stopped, or ends by itself
+	ended  chan struct{} // closed when that is done
+	alone  bool          // it is cut off from all others
+	cutOff map[int]bool  // from which others it is, besides
 }
 
 // Cluster starts a cluster of n nodes for t: in this process, on the loopback interface, with TLS between them as between machines. Each has one CPU, a small store
@@ -155,7 +156,7 @@ func (c *Nodes) startLocked(ctx context.Context, i int, m *member) error {
 	if err != nil {
 		return err
 	}
-	m.node, m.gone = n, false
+	m.node, m.gone, m.ended = n, false, make(chan struct{})
 	m.lives++
 	c.follows.Go(func() { c.follow(i, n) })
 	return nil

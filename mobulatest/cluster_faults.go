@@ -31,44 +31,48 @@ func (c *Nodes) Stop(i int) {
 // runs is killed first. When Restart returns, each node has heard from it. A node that is cut off cannot come back: Heal first.
 func (c *Nodes) Restart(i int) {
 	c.t.Helper()
-	if c.lifeOf(i) != 0 {
-		c.Kill(i)
-	}
+	c.Kill(i) // or it is gone
 	ctx, cancel := context.WithTimeout(c.t.Context(), nodeStartTimeout)
 	defer cancel()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := os.Rename(c.dirOf(i)+asideSuffix, c.dirOf(i)); err != nil {
-		c.t.Fatalf("mobulatest: node %d: %v", i, err)
-	}
-	if err := c.startLocked(ctx, i, c.all[i]); err != nil {
+	if err := c.restart(ctx, i); err != nil {
 		c.t.Fatalf("mobulatest: node %d was not started again: %v", i, err)
 	}
-	if err := c.meetLocked(ctx); err != nil {
-		c.t.Fatalf("mobulatest: %v", err)
+	c.await(ctx, false)
+}
+
+func (c *Nodes) restart(ctx context.Context, i int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.cutLocked()
+	if err := os.Rename(c.dirOf(i)+asideSuffix, c.dirOf(i)); err != nil {
+		return err
 	}
+	return c.startLocked(ctx, i, c.all[i])
 }
 
 // asideSuffix is at the end of the name of a node's directory while the node is gone.
 const asideSuffix = ".gone"
 
-// end ends a node's life, unless it is over.
+// end ends a node's life, unless it is over or somebody else ends it, and waits for that.
 func (c *Nodes) end(i int, n *node.Node, how func(*node.Node, context.Context) error) {
 	c.t.Helper()
 	c.mu.Lock()
 	m := c.all[i]
-	first := m.node == n && !m.gone
+	present, first, ended := m.node == n, m.node == n && !m.gone, m.ended
 	if first {
 		m.gone = true
 	}
 	c.mu.Unlock()
+	if present && !first {
+		<-ended
+	}
+	if !first {
+		return
+	}
+	defer close(ended)
 	ctx, cancel := c.closing()
 	defer cancel()
-	err := how(n, ctx)
-	if first {
-		err = errors.Join(err, os.Rename(c.dirOf(i), c.dirOf(i)+asideSuffix))
-	}
-	if err != nil {
+	if err := errors.Join(how(n, ctx), os.Rename(c.dirOf(i), c.dirOf(i)+asideSuffix)); err != nil {
 		c.t.Errorf("mobulatest: end of node %d: %v", i, err)
 	}
 }
@@ -137,8 +141,14 @@ func (c *Nodes) Settle() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), settleTimeout)
 	defer cancel()
+	c.await(ctx, true)
+}
+
+// await waits until the nodes agree on who runs, and on who is gone if that matters.
+func (c *Nodes) await(ctx context.Context, gone bool) {
+	c.t.Helper()
 	for {
-		err := c.disagree(ctx)
+		err := c.disagree(ctx, gone)
 		if err == nil {
 			return
 		}
@@ -150,11 +160,14 @@ func (c *Nodes) Settle() {
 }
 
 // disagree says on what the nodes do not agree yet.
-func (c *Nodes) disagree(ctx context.Context) error {
+func (c *Nodes) disagree(ctx context.Context, gone bool) error {
 	for i := range c.Len() {
 		n, up, over := c.wanted(i)
 		if n == nil {
 			continue
+		}
+		if !gone {
+			over = nil
 		}
 		if err := n.Agrees(ctx, up, over); err != nil {
 			return err

@@ -160,8 +160,8 @@ func (l *links) take(node ids.Home, m internode.Msg) error {
 		l.blobs.take(node, m)
 	case *internode.Report:
 		m.Node.ID = node
-		l.wired.reported(node)
 		l.chooser.deliver(cluster.NodeReport{Node: m.Node})
+		l.wired.reported(node, true)
 	case *internode.WorkerOutput:
 		l.workerOutput(node, m)
 	case *internode.AskTime:
@@ -235,6 +235,7 @@ func (l *links) lost(node ids.Home, err *errs.Error) {
 	for _, o := range l.owners.all() { // before they hear that their leases there are over: what ran there is not to blame
 		o.ref.Deliver(owner.NodeGone{Node: node, Err: err})
 	}
+	l.wired.reported(node, false)
 	l.chooser.deliver(cluster.NodeGone{Node: node})
 	l.chooser.greet(node)
 }

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/internal/state"
 )
 
-// Agrees tells how this node's list of the cluster's nodes differs from what it should be: those of up are alive in their present lives, and answer; those of over are
-// dead, or have left. nil: it does not differ.
+// Agrees tells how this node's list of the cluster's nodes differs from what it should be: those of up are alive in their present lives, answer, and have said what they
+// have free; those of over are dead, or have left. nil: it does not differ.
 func (n *Node) Agrees(ctx context.Context, up, over []*Node) error {
 	select {
 	case n.requests.running <- struct{}{}: // it is a request as those of clients are
@@ -37,6 +38,8 @@ func (n *Node) Agrees(ctx context.Context, up, over []*Node) error {
 			return errs.New(errs.CodeNoNode, "node %s takes node %s for %s in its life %d, which is its %d.", n.Name(), o.Name(), r.State, r.Epoch, o.numbers.Epoch())
 		case silent >= 0:
 			return errs.New(errs.CodeNoNode, "node %s does not hear node %s: %s", n.Name(), o.Name(), page.Unreachable[silent].Why)
+		case o != n && !n.wired.hasReport(o.numbers.Row().Home): // by now that of its present life, which has answered
+			return errs.New(errs.CodeNoNode, "node %s has not heard what node %s has free", n.Name(), o.Name())
 		}
 	}
 	for _, o := range over {
@@ -45,4 +48,11 @@ func (n *Node) Agrees(ctx context.Context, up, over []*Node) error {
 		}
 	}
 	return nil
+}
+
+// hasReport tells whether a node has said in its present life what it has free.
+func (w *wired) hasReport(node ids.Home) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.reports[node]
 }

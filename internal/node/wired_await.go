@@ -58,12 +58,12 @@ func (w *wired) until(ctx context.Context, isLocked func() bool) error {
 	}
 }
 
-// reported notes that a node has said what it has free.
-func (w *wired) reported(node ids.Home) {
+// reported notes that a node has said what it has free, or that the life which did is over.
+func (w *wired) reported(node ids.Home, is bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.reports[node] {
-		w.reports[node] = true
+	if w.reports[node] != is {
+		w.reports[node] = is
 		w.changedLocked()
 	}
 }
