@@ -186,6 +186,27 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
+// Who is cancelled while the plan is asked does not begin, as who is cancelled while he is delayed: what the plan would have said is not known.
+func TestWhoIsCancelledWhileHeAsksDoesNotBegin(t *testing.T) {
+	p := open(t)
+	p.Hold("there")
+	r, err := Dial(p.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error, 1)
+	go func() { got <- (&Injector{D: r}).apply(ctx, Site{Kind: Place, Name: "there"}) }()
+	if err := p.Reached(t.Context(), "there", 1); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := testkit.Receive(t, "the end of the question", got); !errors.Is(err, context.Canceled) {
+		t.Errorf("it goes on with %v", err)
+	}
+}
+
 // A held process that dies, is given up, or outlives the plan blocks nobody.
 func TestNobodyIsHeldForEver(t *testing.T) {
 	p := open(t)

@@ -50,13 +50,16 @@ func (r *Remote) Address() string { return r.path }
 // Calm implements Decider: another process' calls end with their contexts.
 func (r *Remote) Calm() <-chan struct{} { return nil }
 
-// Ask implements Decider. If the plan is gone it makes no faults.
+// Ask implements Decider. If the plan is gone it makes no faults. Who is cancelled before it has answered is as one who is delayed until then.
 func (r *Remote) Ask(ctx context.Context, s Site, who Subject) Decision {
 	a, err := r.ask(ctx, question{Site: s, Who: who, PID: os.Getpid()})
-	if err != nil {
-		return Decision{}
+	switch {
+	case err == nil:
+		return a.Decision
+	case ctx.Err() != nil:
+		return Decision{Do: Delay}
 	}
-	return a.Decision
+	return Decision{}
 }
 
 func (r *Remote) ask(ctx context.Context, q question) (a answer, err error) {
