@@ -129,7 +129,7 @@ func heldOf(n *Node, job ids.JobID) int {
 	if o == nil {
 		return 0
 	}
-	held, err := inspect.InOwner(context.Background(), o.shown, func(c *owner.Core) int { return int(c.Gauges().Objects) })
+	held, err := inspect.InOwner(context.Background(), o.shown, func(c *owner.Core) int { return c.Gauges().Objects })
 	if err != nil {
 		return -1
 	}

@@ -81,7 +81,7 @@ func (pr *program) getTaken(o *offer) bool {
 	switch {
 	case out.err == nil && out.val != o.val:
 		w.fail("%s of another node's job is %d, and is to be %d", briefObject(o.id), out.val, o.val)
-	case out.err != nil && !o.mayBeGone(w) && !w.model.mayFail(o.id) && !(isShort(out.err) && w.plan.short()):
+	case out.err != nil && !o.mayBeGone(w) && !w.model.mayFail(o.id) && (!isShort(out.err) || !w.plan.short()):
 		w.fail("%s of another node's job, which is to be %d, is error %d: %v", briefObject(o.id), o.val, out.err.Code, out.err)
 	}
 	return out.err == nil

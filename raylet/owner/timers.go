@@ -6,22 +6,22 @@ import "mobula/internal/heap"
 type timerKind uint8
 
 const (
-	timerDeadline timerKind = iota + 1 // of a task
-	timerBackoff                       // a task runs again
-	timerGrace                         // a task was told to end and may be abandoned
-	timerIdle                          // of a lease
-	timerSettle                        // of a worker that is gone
-	timerOrder                         // a caller's next call is missing
-	timerPack                          // packs that were not answered
-	timerResync                        // clients that do not say what they hold
-	timerSweep                         // the next slice of a sweep
-	timerInquiry                       // who brought a process down is still asked
-	timerStop                          // an actor's close hook
-	timerWord                          // of a lease: its actor's owner, another job's, says nothing
-	timerNear                          // a task may go where its arguments are not
-	timerAsk                           // an object that a store lacked is asked for again
-	timerBring                         // a node's store is told anew of an object that it lacked, for another job
-	timerBringAgain                    // the owner of another home has not answered yet
+	timerDeadline   timerKind = iota + 1 // of a task
+	timerBackoff                         // a task runs again
+	timerGrace                           // a task was told to end and may be abandoned
+	timerIdle                            // of a lease
+	timerSettle                          // of a worker that is gone
+	timerOrder                           // a caller's next call is missing
+	timerPack                            // packs that were not answered
+	timerResync                          // clients that do not say what they hold
+	timerSweep                           // the next slice of a sweep
+	timerInquiry                         // who brought a process down is still asked
+	timerStop                            // an actor's close hook
+	timerWord                            // of a lease: its actor's owner, another job's, says nothing
+	timerNear                            // a task may go where its arguments are not
+	timerAsk                             // an object that a store lacked is asked for again
+	timerBring                           // a node's store is told anew of an object that it lacked, for another job
+	timerBringAgain                      // the owner of another home has not answered yet
 )
 
 // timerHeap is the timers that are set, earliest first.
