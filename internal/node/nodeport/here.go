@@ -57,7 +57,9 @@ func placeOf(tcp *net.TCPConn) (p place, ok bool) {
 		return p, false
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { p.namespace, failed = unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE) })
+	err = raw.Control(func(fd uintptr) {
+		p.namespace, failed = unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	})
 	return p, err == nil && failed == nil
 }
 
