@@ -21,17 +21,17 @@ func main() {
 func run(args []string) error {
 	f := flag.NewFlagSet("sim", flag.ContinueOnError)
 	nodes := f.String("nodes", "10,100,1000,10000", "how many nodes, in a run each")
-	cfg := Config{Bandwidth: 1 << 30, LeaseIdle: 500 * time.Millisecond}
-	f.IntVar(&cfg.Owners, "owners", 1, "nodes at which the tasks are submitted, each a part of them as a job of its own")
-	f.IntVar(&cfg.CPUs, "cpus", 4, "slots of a node")
-	f.IntVar(&cfg.Tasks, "tasks", 1_000_000, "tasks in all")
-	f.DurationVar(&cfg.Median, "median", 50*time.Millisecond, "time of a task")
-	f.Float64Var(&cfg.Sigma, "sigma", 0.5, "of the logarithm of a task's time")
-	f.Float64Var(&cfg.Local, "local", 0.2, "share of the tasks with arguments")
-	f.Uint64Var(&cfg.ArgBytes, "arg-bytes", 10<<20, "bytes of a task's arguments, moved at 1 GiB/s")
-	f.DurationVar(&cfg.Latency, "latency", 200*time.Microsecond, "of a message between nodes")
-	f.DurationVar(&cfg.WorkerStart, "worker-start", 10*time.Millisecond, "of a worker's slot, the first time")
-	f.Uint64Var(&cfg.Seed, "seed", 1, "of all that is drawn")
+	cfg := defaults()
+	f.IntVar(&cfg.Owners, "owners", cfg.Owners, "nodes at which the tasks are submitted, each a part of them as a job of its own")
+	f.IntVar(&cfg.CPUs, "cpus", cfg.CPUs, "slots of a node")
+	f.IntVar(&cfg.Tasks, "tasks", cfg.Tasks, "tasks in all")
+	f.DurationVar(&cfg.Median, "median", cfg.Median, "time of a task")
+	f.Float64Var(&cfg.Sigma, "sigma", cfg.Sigma, "of the logarithm of a task's time")
+	f.Float64Var(&cfg.Local, "local", cfg.Local, "share of the tasks with arguments")
+	f.Uint64Var(&cfg.ArgBytes, "arg-bytes", cfg.ArgBytes, "bytes of a task's arguments, moved at 1 GiB/s")
+	f.DurationVar(&cfg.Latency, "latency", cfg.Latency, "of a message between nodes")
+	f.DurationVar(&cfg.WorkerStart, "worker-start", cfg.WorkerStart, "of a worker's slot, the first time")
+	f.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "of all that is drawn")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

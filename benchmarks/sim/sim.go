@@ -29,6 +29,14 @@ type Config struct {
 	Seed        uint64
 }
 
+// defaults is the job that make sim runs, but for how many nodes there are.
+func defaults() Config {
+	return Config{
+		CPUs: 4, Owners: 1, Tasks: 1_000_000, Median: 50 * time.Millisecond, Sigma: 0.5, Local: 0.2, ArgBytes: 10 << 20, Bandwidth: 1 << 30,
+		Latency: 200 * time.Microsecond, WorkerStart: 10 * time.Millisecond, LeaseIdle: 500 * time.Millisecond, Seed: 1,
+	}
+}
+
 // Result is what came of it.
 type Result struct {
 	Makespan, Bound, Greedy time.Duration

@@ -38,6 +38,8 @@ var parts = []part{
 	{"dask", "a sample of Dask's own tests under our scheduler", []string{"make dask-suite ARGS='--sample 12 --fresh --jobs 2'"}},
 	{"suites", "joblib's own tests, and Dask-ML", []string{"make joblib-suite", "make dask-ml"}},
 	{"stress", "the fault tests at full size, with new seeds", []string{"make stress SEED=${SEED} STRESS_COUNT=1 STRESS_TIME=18m"}},
+	{"sim", "a million tasks on 1,000 and 10,000 nodes in virtual time, within 1.2 of the ideal; and the control plane of 10,000",
+		[]string{"MOBULA_STRESS=1 CGO_ENABLED=0 go test -count=1 -timeout 18m ./benchmarks/sim"}},
 	{"soak", "15 minutes of short jobs under kills", []string{"make soak SOAK=15m"}},
 	{"upgrade", "nodes of the last release are replaced one by one while a program of it sorts", []string{"make upgrade"}},
 	{"life", "one job of millions of tasks, then one under 100 kills of its node", []string{"make life"}},
