@@ -20,7 +20,9 @@ func (no *nodes) located(e Located) {
 	case o != nil && o.values != nil:
 		return // a block is kept as a whole
 	case len(e.On) == 0 && (o == nil || o.attempt != e.Attempt):
-		no.emit(ToOwner{e.ID.Job(), Lost{ID: e.ID, Copy: e.Attempt, Err: lostError(e.ID, "is not on this node")}})
+		m := no.creates.missing(e.ID)
+		m.Copy, m.Err = e.Attempt, lostError(e.ID, "is not on this node")
+		no.emit(ToOwner{e.ID.Job(), m})
 		return
 	case o != nil && o.attempt != e.Attempt && !o.gone:
 		return // another attempt's bytes are not these

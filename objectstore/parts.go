@@ -21,8 +21,8 @@ type Core struct {
 	*objects
 	*demands
 	*restores
-	*nodes
 	*creates
+	*nodes
 	*packs
 	*copies
 	*gets
@@ -42,8 +42,8 @@ func NewCore(cfg Config) *Core {
 	c.objects = newObjects(s, c.clients, c.space, c.progress)
 	c.demands = &demands{step: s, space: c.space}
 	c.restores = &restores{step: s, clients: c.clients, space: c.space, objects: c.objects, demands: c.demands, up: c}
-	c.nodes = &nodes{step: s, progress: c.progress, objects: c.objects, restores: c.restores, exports: make(map[exportKey]*export)}
 	c.creates = newCreates(s, c.clients, c.space, c.objects, c.demands, c.restores)
+	c.nodes = &nodes{step: s, progress: c.progress, objects: c.objects, restores: c.restores, creates: c.creates, exports: make(map[exportKey]*export)}
 	c.packs = &packs{step: s, space: c.space, objects: c.objects, demands: c.demands, restores: c.restores, packing: make(map[ids.ObjectID]*packing)}
 	c.copies = &copies{step: s, clients: c.clients, space: c.space, objects: c.objects, over: make(map[ids.JobID]NoteKey)}
 	c.gets = &gets{step: s, clients: c.clients, objects: c.objects, restores: c.restores, creates: c.creates, copies: c.copies}
@@ -188,6 +188,7 @@ type nodes struct {
 	progress *progress
 	objects  *objects
 	restores *restores
+	creates  *creates
 	exports  map[exportKey]*export
 }
 

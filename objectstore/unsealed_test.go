@@ -37,6 +37,27 @@ func TestWhoAsksForWhatIsUnsealedIsToldWhereItIs(t *testing.T) {
 	}
 }
 
+// So is the owner whose reader is on another node: that node's store could not get the object, and the owner asks the one that is to have it.
+func TestWhoReadsWhatIsUnsealedOnAnotherNodeIsToldWhereItIs(t *testing.T) {
+	w := newWorld(t, testConfig(16*mib))
+	w.join(1)
+	r := w.create(1, put(1), 3, mib, ids.TaskID{})
+	w.relist(0)
+	w.write(1, 3, w.created[r])
+	w.crash(false)
+	w.step(Drained{w.epoch})
+	w.join(1)
+	var said []Lost
+	for _, f := range w.c.Step(w.now, Located{ID: put(1), Attempt: 3, Size: mib, Meta: []byte{3, 7}}) {
+		if to, ok := f.(ToOwner); ok {
+			said = append(said, to.Msg.(Lost))
+		}
+	}
+	if len(said) != 1 || said[0].Copy != 3 || !slices.Equal(said[0].Unsealed, []Unsealed{{Client: 1, Attempt: 3}}) {
+		t.Errorf("the owner is told %+v", said)
+	}
+}
+
 // What a client was granted that is gone is dropped at its owner's word, told twice where the store's core was lost. An attempt of the same number may have
 // begun anew on another client, since a driver had submitted its task again: what that one makes is not dropped, at any time.
 func TestWhatAClientLeftIsDroppedAloneThatClients(t *testing.T) {
