@@ -127,7 +127,9 @@ func (c *Core) fromClient(e FromClient) {
 	case *wire.Abort:
 		c.abort(e.Client, grantKey{m.ID, m.Attempt})
 	case *wire.Unpin:
-		c.unpin(e.Client, m.ID, m.N)
+		if c.old[e.Client] == nil { // else its holdings, which are to come, leave it out: this core may have pinned the object for it once more
+			c.unpin(e.Client, m.ID, m.N)
+		}
 	case *wire.Holdings:
 		c.holdings(e.Client, m)
 	default:

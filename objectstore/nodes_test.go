@@ -550,6 +550,7 @@ func TestAPanicBringsBackNothingThatWasLetGo(t *testing.T) {
 		}
 		b.step(Drained{b.epoch})
 		settleAll(all, 0)
+		b.step(FromClient{2, &wire.Holdings{Component: wire.ComponentStore, Epoch: b.epoch}})
 		if b.got(put(1)) { // who had asked for it before it was freed
 			b.unpin(2, put(1), 1)
 		}
@@ -588,6 +589,7 @@ func TestAPanicLosesNoImportOfWhatWasLetGo(t *testing.T) {
 		if !b.got(put(1)) || len(b.lost) != 0 {
 			t.Fatalf("%+v, lost %+v", b.resolved, b.lost)
 		}
+		b.step(FromClient{2, &wire.Holdings{Component: wire.ComponentStore, Epoch: b.epoch}})
 		b.unpin(2, put(1), 1)
 		if s := b.c.Stats(); s.Objects != 0 || s.ObjectsElsewhere != 0 || b.notes.Len() != 0 {
 			t.Errorf("left: %+v, %v", s, b.notes.List())
