@@ -3,6 +3,7 @@ package owner
 import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/objectstore"
 	"mobula/wire"
 )
 
@@ -15,6 +16,9 @@ func (rc *recovery) poisoned(ev Poisoned) {
 	all := true
 	for _, m := range ev.Msgs {
 		all = rc.objects.noteDropped(m, ev.Err) && all
+		if m, ok := m.(*wire.Seal); ok { // it is not sealed any more
+			rc.toStoreAt(ev.Client.Home(), objectstore.DropAttempt{ID: m.ID, Attempt: m.Attempt, Client: ev.Client})
+		}
 	}
 	cl := rc.clients.client(ev.Client)
 	if all || cl == nil || !rc.recovering {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mobula/internal/errs"
+	"mobula/objectstore"
 	"mobula/wire"
 )
 
@@ -62,5 +63,41 @@ func TestDroppedMessageOfAWorkerEndsIt(t *testing.T) {
 	s.done(worker2, s.grant(worker2), s.executed(worker2), inline("42"))
 	if r := s.result(spec.ID.Return(0)); string(r.Result.Value.Data) != "42" {
 		t.Errorf("got %+v", r.Result)
+	}
+}
+
+// What a client said after the dropped message is not heard: it may need that. The attempt that it ran is made again, whole.
+func TestWhatFollowsADroppedMessageIsNotHeard(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(&wire.TaskOptions{Func: "items", NumReturns: wire.Streaming, MaxRetries: 1})
+	l := s.grant(worker)
+	x := s.executed(worker)
+	item := func(i uint32) *wire.StreamItem {
+		return &wire.StreamItem{Task: spec.ID, Attempt: x.Attempt, Index: i, Result: inline("x")}
+	}
+	s.rebuild(7)
+	s.step(Poisoned{Client: worker, Err: errs.New(errs.CodeComponentFailed, "two cores panicked"), Msgs: []wire.Msg{item(0)}})
+	s.from(worker, item(1), &wire.Done{Task: spec.ID, Attempt: x.Attempt, Lease: l, Items: 2})
+	h := holds(7)
+	h.Handles = append(h.Handles, spec.ID.Stream())
+	s.from(driver, h)
+	s.from(worker2, holds(7))
+	if st := s.state(spec); st.Terminal() {
+		t.Fatalf("it is %v, and its first item was dropped", st)
+	}
+	s.grant(worker2)
+	if again := s.executed(worker2); again.Spec.ID != spec.ID {
+		t.Errorf("what runs is %v", again.Spec.ID)
+	}
+}
+
+// Nobody seals any more what the dropped message was to seal: the store gets its memory back.
+func TestADroppedSealGivesUpWhatWasWritten(t *testing.T) {
+	s := newScript(t, Config{})
+	put := s.root.Put(1)
+	s.rebuild(7)
+	s.step(Poisoned{Client: driver, Err: errs.New(errs.CodeComponentFailed, "two cores panicked"), Msgs: []wire.Msg{&wire.Seal{ID: put, Size: 8}}})
+	if m := told[objectstore.DropAttempt](s); len(m) != 1 || m[0] != (objectstore.DropAttempt{ID: put, Client: driver}) {
+		t.Errorf("the store is told %+v", m)
 	}
 }

@@ -363,6 +363,7 @@ type resyncWait struct {
 	jobs    []ids.JobID // the others
 	nodes   []ids.Home  // the others that live
 	waiting map[ids.ClientID]bool
+	told    map[ids.ClientID]bool // to go: what they say is heard no more
 	held    []Event
 	at      int // of held, the one being stepped; -1: none
 	timer   *timer
@@ -377,7 +378,9 @@ type heldAttempt struct {
 	objectstore.UnpinArgs
 }
 
-func newResyncWait() *resyncWait { return &resyncWait{waiting: make(map[ids.ClientID]bool), at: -1} }
+func newResyncWait() *resyncWait {
+	return &resyncWait{waiting: make(map[ids.ClientID]bool), told: make(map[ids.ClientID]bool), at: -1}
+}
 
 // timer is an entry of the heap. The shell knows one time only: the earliest.
 type timer struct {

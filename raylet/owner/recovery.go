@@ -68,9 +68,14 @@ func (rc *recovery) deferEvent(ev Event) {
 		}
 		return
 	case FromClient:
+		if p.told[ev.Client] {
+			return
+		}
 		if p.waiting[ev.Client] && slices.ContainsFunc(ev.Msgs, p.answers) {
 			delete(p.waiting, ev.Client)
 		}
+	case ClientJoined:
+		delete(p.told, ev.Client)
 	case ClientGone:
 		delete(p.waiting, ev.Client)
 	case NodeGone:
@@ -103,6 +108,7 @@ func (rc *recovery) resyncOver() {
 func (rc *recovery) dismiss(cl *clientRec, told, why *errs.Error) {
 	rc.toClient(cl, &wire.Bye{Err: told})
 	delete(rc.pause.waiting, cl.id)
+	rc.pause.told[cl.id] = true
 	rc.pause.held = append(rc.pause.held, ClientGone{Client: cl.id, Err: why})
 }
 

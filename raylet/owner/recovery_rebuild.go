@@ -254,9 +254,16 @@ func (rc *recovery) buildResults(ti *taskImage) {
 				rc.setBuilt(o, r, attempt)
 			case d.Done.Err != nil:
 				rc.setBuilt(o, errorResult(d.Done.Err), 0)
+			case st.Terminal():
+				rc.setBuilt(o, errorResult(notLogged(o.id)), 0)
 			}
 		})
 	}
+}
+
+// notLogged is the error of a result that was made, and of which the log has no record: it could not take one before the owner was restarted.
+func notLogged(id ids.ObjectID) *errs.Error {
+	return errs.New(errs.CodeObjectLost, "object %v: the log of its job could not take the record of it before its owner was restarted", id)
 }
 
 // buildLife takes up a task where the log leaves it.

@@ -580,3 +580,54 @@ func TestRebuiltCoreTellsTheLivesOfANodeApart(t *testing.T) {
 		t.Errorf("the worker of the first life is %+v", cl)
 	}
 }
+
+// A log that could not take some records before the node was killed has no result, or item, of a task that it says has ended. Whoever asks for that gets an error: it
+// neither waits for good nor takes a stream for shorter than it was.
+func TestWhatTheLogCouldNotTakeIsAnError(t *testing.T) {
+	s := newScript(t, Config{})
+	spec := s.submit(&wire.TaskOptions{Func: "two", NumReturns: 2})
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("a"), inline("b"))
+	stream := s.submit(&wire.TaskOptions{Func: "items", NumReturns: wire.Streaming})
+	l = s.grant(worker)
+	x := s.executed(worker)
+	for i := range uint32(2) {
+		s.from(worker, &wire.StreamItem{Task: stream.ID, Attempt: x.Attempt, Index: i, Result: inline("x")})
+	}
+	s.from(worker, &wire.Done{Task: stream.ID, Attempt: x.Attempt, Lease: l, Items: 2})
+	for ck, b := range s.logs {
+		r, seq, err := record.Parse(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch r := r.(type) {
+		case *record.Done:
+			if r.Done.Task == spec.ID {
+				r.Done.Results[1] = wire.Result{}
+				s.logs[ck] = record.AppendDone(nil, seq, &r.Done, task.Finished)
+			}
+		case *record.Object:
+			if r.ID == stream.ID.Return(1) {
+				delete(s.logs, ck)
+			}
+		}
+	}
+	s.rebuild(7)
+	h := holds(7)
+	h.Handles = append(h.Handles, spec.ID.Return(0), spec.ID.Return(1), stream.ID.Stream(), stream.ID.Return(0))
+	s.from(driver, h)
+	s.from(worker, holds(7))
+	s.from(worker2, holds(7))
+	s.wantError(spec.ID.Return(1), errs.CodeObjectLost)
+	if r := s.result(spec.ID.Return(0)); string(r.Result.Value.Data) != "a" {
+		t.Errorf("the other result is %+v", r.Result)
+	}
+	s.from(driver, &wire.StreamNext{Task: stream.ID, Index: 1, Leaves: true})
+	if m := sent[*wire.StreamItem](s, driver); len(m) != 1 || m[0].Result.Err == nil || m[0].Result.Err.Code != errs.CodeObjectLost {
+		t.Errorf("the second item is %+v", m)
+	}
+	s.from(driver, &wire.StreamNext{Task: stream.ID, Index: 2, Leaves: true})
+	if m := sent[*wire.StreamItem](s, driver); len(m) != 1 || m[0].Result.Kind != wire.ResultNone {
+		t.Errorf("the end is %+v", m)
+	}
+}

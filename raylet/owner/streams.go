@@ -166,6 +166,10 @@ func (ss *streams) answerNext(t *taskRec, w streamWait) (answered, failed bool) 
 		if !w.leaves && len(s.held()) == 0 {
 			ss.closeStream(t)
 		} // else its reader says when it holds what is in the error
+	case int64(w.index) < s.length && !t.state.Terminal(): // it runs again
+		return false, false
+	case int64(w.index) < s.length: // of what the log could not take a core that was rebuilt knows nothing
+		m.Result = *errorResult(notLogged(t.id().Return(int(w.index))))
 	case s.length >= 0:
 		if !w.leaves {
 			ss.closeStream(t)
