@@ -56,7 +56,10 @@ func (o *ownerActor) rebuild(cfg owner.Config) (core *owner.Core, err error) {
 		}
 	}()
 	var damage error
-	core, err = owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) { damage = o.log.Replay(yield) })
+	core, err = owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) {
+		damage = o.log.Replay(yield)
+		o.rest.Replay(yield)
+	})
 	return core, errors.Join(err, damage)
 }
 
@@ -191,11 +194,11 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 	case owner.LogLapse:
 		for _, c := range *e.Cookies {
 			if *c != 0 {
-				_ = o.log.Lapse(*c)
+				o.lapse(*c)
 			}
 		}
 	case owner.Fetch:
-		rec, err := o.log.Read(uint64(e.N))
+		rec, err := o.read(uint64(e.N))
 		self.Deliver(owner.Fetched{Token: e.Token, Record: rec, Err: errs.From(err)})
 	case owner.After:
 		if o.cancel != nil {
@@ -218,21 +221,6 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 func (o *ownerActor) receipt(self *actors.Ref[owner.Event], read owner.ClientRead) {
 	o.toClient(read.Client, outlet.Receipt(func() { self.Deliver(read) }))
 }
-
-// append puts a record on the log. Where it cannot (disk full), the runtime goes on without:
-// what is lost then is lost only if this owner crashes too.
-func (o *ownerActor) append(r *owner.LogRecord) {
-	cookie, err := o.log.Append(r.Bytes)
-	if err != nil {
-		o.owners.limited.warn("owner log cannot be written; a crash now would lose the job's state", "job", o.job, "err", err)
-	}
-	if old := r.Appended(cookie); old != 0 {
-		o.free(old)
-	}
-}
-
-// free gives a record of the log up. What cannot be freed is kept: space, not meaning.
-func (o *ownerActor) free(cookie uint64) { _ = o.log.Free(cookie) }
 
 // toSched passes an event on to the scheduler; in a cluster by way of who chooses the node.
 func (o *ownerActor) toSched(ev sched.Event) {

@@ -96,7 +96,7 @@ func (t *owners) start(job ids.JobID, restored bool) (*ownerActor, error) {
 		New:      o.build,
 		Do:       o.do,
 		Flush:    o.flush,
-		Stop:     func() { _ = o.log.Close() }, // its records are on disk as they are
+		Stop:     o.stop,
 		OnPoison: func(_ *actors.Ref[owner.Event], ev owner.Event, err error) { o.poison(ev, err) },
 		Mailbox:  1 << 16,
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
@@ -107,6 +107,14 @@ func (t *owners) start(job ids.JobID, restored bool) (*ownerActor, error) {
 	}
 	o.shown = &inspect.Owner{Job: job, Ref: o.ref}
 	return o, nil
+}
+
+// stop closes the log, whose records are on disk as they are.
+func (o *ownerActor) stop() {
+	if o.rest.Len() > 0 {
+		o.moveRest()
+	}
+	_ = o.log.Close()
 }
 
 // stop has the owners of a node that comes back leave their jobs as its next life is to find them, before workers end. Drivers have
