@@ -91,7 +91,7 @@ func (o *ownerActor) keptBack(start actors.Start) []owner.Event {
 	held, at := o.core.Held()
 	held = slices.Clone(held)
 	n := len(held)
-	if n > 0 && redelivered(start.Reason) && kept(o.hand) {
+	if n > o.before && redelivered(start.Reason) && kept(o.hand) {
 		n-- // the last one was in hand: the kit delivers it again
 	}
 	was := o.blamed
@@ -151,7 +151,8 @@ func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
 		q.Ask(c.Core)
 		return nil
 	}
-	c.o.hand = ev
+	held, _ := c.Core.Held()
+	c.o.hand, c.o.before = ev, len(held)
 	switch ev := ev.(type) {
 	case upkeep:
 		c.o.tend(ev)

@@ -445,6 +445,7 @@ type ownerActor struct {
 	core     *owner.Core
 	met      bool             // a client has joined
 	hand     owner.Event      // stepped last
+	before   int              // how many events the core had kept back before it: one of a client that has to go is not kept
 	first    []owner.Event    // that the core was given as it was built, from the one that it steps on
 	tending  bool             // an upkeep is on its way
 	rest     oplog.Rest       // records that the log could not take
