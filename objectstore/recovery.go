@@ -309,8 +309,8 @@ func (rc *recovery) Live() []spill.Location {
 			out = append(out, o.loc)
 		}
 	}
-	for _, r := range rc.objects.objs {
-		add(r.o)
+	for _, id := range sortedObjects(rc.objects.objs) { // the same events give the same effects
+		add(rc.objects.objs[id].o)
 	}
 	return out
 }

@@ -448,7 +448,7 @@ type ownerActor struct {
 	before   int              // how many events the core had kept back before it: one of a client that has to go is not kept
 	first    []owner.Event    // that the core was given as it was built, from the one that it steps on
 	tending  bool             // an upkeep is on its way
-	rest     oplog.Rest       // records that the log could not take
+	rest     owner.Rest       // records that the log could not take
 	later    bool             // it is to be tried again, after a while
 	poisoned []owner.Poisoned // dropped for all cores to come
 	blamed   int              // index, from 1, of the kept-back event that brought the last core down; 0: none

@@ -48,6 +48,6 @@
 //
 // # Errors
 //
-// CodeOutOfDisk if no segment can be allocated: nothing was appended, and the next Append tries again. A Rest keeps such records in memory until then. ErrCorrupt
+// CodeOutOfDisk if no segment can be allocated: nothing was appended, and the next Append tries again. A Rest of package owner keeps such records in memory until then. ErrCorrupt
 // for damage other than a torn tail, ErrClosed after Close, ErrNoRecord for a cookie without a record.
 package oplog
