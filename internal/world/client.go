@@ -118,6 +118,9 @@ func (p *process) submit(s *wire.TaskSpec) {
 		p.hold(s.ID.Return(int(i)), false)
 	}
 	p.w.model.submits[s.ID]++
+	if s.Parent != p.root {
+		p.w.model.callers[s.ID] = s.Parent
+	}
 	p.send(&wire.Submit{Spec: s})
 }
 

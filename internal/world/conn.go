@@ -164,7 +164,18 @@ func (n *Node) welcomeDriver(c *conn) {
 	}
 	id, job := n.numbers.nextClient(), n.numbers.nextJob()
 	o := n.startOwner(job, false)
-	n.jobs.begin(o, func(a jobs.Ask) jobs.Event { return jobs.Began{Ask: a, Job: job} }, func(*errs.Error) {
+	n.jobs.begin(o, func(a jobs.Ask) jobs.Event { return jobs.Began{Ask: a, Job: job} }, func(err *errs.Error) {
+		if err != nil {
+			if n.owners[job] != nil {
+				n.jobs.box.put(jobs.Over{Job: job})
+			} else {
+				delete(n.jobs.coming, job)
+				delete(n.disk.jobs, job)
+				o.stop()
+			}
+			c.refuse(err)
+			return
+		}
 		n.admitDriver(c, n.newSession(id, wire.RoleDriver, job, c))
 	})
 }

@@ -10,11 +10,12 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
 	"mobula/raylet/owner"
+	"mobula/raylet/owner/actor"
 	"mobula/wire"
 )
 
 func (n *Node) startDirectory() {
-	n.directory = &part[directory.Event, directory.Effect]{do: n.doDirectory}
+	n.directory = &part[directory.Event, directory.Effect]{do: n.doDirectory, poisoned: n.refuseName}
 	n.directory.build = func(restart int) (core[directory.Event, directory.Effect], []directory.Event) {
 		c := directory.New(n.home)
 		if restart == 0 {
@@ -65,6 +66,23 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 		say(owner.KillRequested(m))
 	case directory.Restate:
 		say(owner.Restate{})
+	}
+}
+
+// refuseName answers an event that the directory drops.
+func (n *Node) refuseName(ev directory.Event) {
+	switch ev := ev.(type) {
+	case directory.Claim:
+		n.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errPoisoned})
+	case directory.Claimed:
+		n.tellOwner(ev.Job, directory.NameClaimed{Actor: ev.Actor, Err: errPoisoned})
+		n.directory.box.put(directory.Release{Actor: ev.Actor, Opts: ev.Opts})
+	case directory.Kill:
+		n.tellOwner(ev.Actor.Job(), ev)
+	case directory.Locate:
+		if !ev.Done {
+			n.tellOwner(ev.Job, directory.Place{Actor: ev.Actor, State: actor.Locating, Err: errPoisoned})
+		}
 	}
 }
 

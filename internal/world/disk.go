@@ -13,6 +13,7 @@ import (
 type disk struct {
 	jobs  map[ids.JobID]*jobFile
 	index index
+	full  bool // a fault: logs get no more room
 }
 
 // jobFile is what is kept of a job: its driver, and its owner's log.
@@ -37,6 +38,7 @@ func (d *disk) lose(w *World) {
 type opLog struct {
 	segments []*logSegment
 	last     uint32
+	tending  bool
 }
 
 const recordsOfSegment = 4
@@ -49,8 +51,12 @@ type logSegment struct {
 	live    int
 }
 
-func (l *opLog) append(rec []byte) uint64 {
+// append adds a record. On a full disk no segment can be made, but of the reserve, which is there for the tending: then it gives 0.
+func (l *opLog) append(rec []byte, full bool) uint64 {
 	n := len(l.segments)
+	if full && !l.tending && (n == 0 || len(l.segments[n-1].records) == recordsOfSegment) {
+		return 0
+	}
 	if n == 0 || len(l.segments[n-1].records) == recordsOfSegment {
 		if n > 0 {
 			l.dropIfDead(l.segments[n-1])

@@ -96,7 +96,7 @@ func (p *process) startNext(l *lane) {
 	c := &call{p: p, task: t.Spec.ID, item: t, lane: l, started: p.w.now}
 	l.call = c
 	k := begun{c.task, t.Attempt, t.lease}
-	if p.ran[k]++; p.ran[k] > p.w.model.submits[c.task] {
+	if p.ran[k]++; p.ran[k] > p.w.model.submits[c.task] && !p.w.model.forgotten[c.task.Job()] {
 		p.w.fail("%s runs attempt %d of task %v, which was submitted %d times, for the %dth time", p.name, t.Attempt, brief(c.task), p.w.model.submits[c.task], p.ran[k])
 	}
 	p.w.model.begins(p.w, c)

@@ -33,6 +33,7 @@ type plan struct {
 	starts   int // of processes that come to nothing
 	calls    int // to the tables that fail
 	verdicts int // of the control plane: a life is over
+	poisons  int // events that were dropped
 }
 
 // armed is a crash that waits for its place: a step of a core of its kind, or of any core of its node.
@@ -42,6 +43,8 @@ type armed struct {
 	name  string
 	do    func()
 	until int
+
+	poisons bool // the event is dropped, since the next core is lost at it too
 }
 
 // fault is a kind of fault. It says whether it could be done.
@@ -73,11 +76,15 @@ func init() {
 		{"worker cut off", 2, false, (*plan).cutWorker},
 		{"worker start", 1, false, (*plan).failStart},
 		{"disk full", 2, false, (*plan).fillDisk},
+		{"log full", 1, false, (*plan).fillLog},
 		{"disk shaky", 2, false, (*plan).shakeDisk},
 		{"disk rot", 2, false, (*plan).rotDisk},
 		{"memory short", 2, false, (*plan).shortMemory},
 		{"stall", 3, false, (*plan).stall},
 		{"tables fail", 1, false, (*plan).failTables},
+	}
+	for _, k := range []kind{kindOwner, kindStore, kindDirectory, kindJobs} {
+		faults = append(faults, fault{string(k) + " poisoned", 1, false, poison(k)})
 	}
 	faults = append(faults, nodeFaults()...)
 }
@@ -167,21 +174,36 @@ func (pl *plan) struck(name string) {
 	pl.w.log.add(pl.w, "FAULT", name)
 }
 
-// strike is what hits a step of a part between two of its effects; nil: nothing.
-func (pl *plan) strike(n *Node, k kind) func() {
+// blow is what hits a part at a step.
+type blow struct {
+	do      func() // nil: nothing but the core is lost
+	poisons bool   // the event is to bring down the next core too
+}
+
+func (b *blow) fall() {
+	if b.do != nil {
+		b.do()
+	}
+}
+
+// strike is what hits a step of a part, before it or between two of its effects; nil: nothing.
+func (pl *plan) strike(n *Node, k kind, ev any) *blow {
 	a := pl.armed
-	if a == nil || a.n != n || a.kind != "" && a.kind != k {
+	if a == nil || a.n != n || a.kind != "" && a.kind != k || a.poisons && !pl.mayPoison(ev) {
 		return nil
 	}
 	pl.armed = nil
-	return func() {
-		pl.struck(a.name)
-		if a.do != nil {
+	return &blow{poisons: a.poisons, do: func() {
+		if pl.struck(a.name); a.poisons {
+			pl.poisons++
+		}
+		switch {
+		case a.do != nil:
 			a.do()
-		} else if pl.w.rng.IntN(3) == 0 {
+		case !a.poisons && pl.w.rng.IntN(3) == 0:
 			pl.second = &second{k, 1 + pl.w.rng.IntN(6)}
 		}
-	}
+	}}
 }
 
 // second is a crash of the core that follows one which was thrown away, at one of the events that it steps first.
@@ -191,7 +213,7 @@ type second struct {
 }
 
 // strikeAgain is what hits a core at one of the events that it steps first; nil: nothing.
-func (pl *plan) strikeAgain(k kind) func() {
+func (pl *plan) strikeAgain(k kind) *blow {
 	if pl.second == nil || pl.second.kind != k {
 		return nil
 	}
@@ -199,7 +221,7 @@ func (pl *plan) strikeAgain(k kind) func() {
 		return nil
 	}
 	pl.second = nil
-	return func() { pl.struck(rebuildCrash) }
+	return &blow{do: func() { pl.struck(rebuildCrash) }}
 }
 
 // rebuildCrash is the fault that comes with others.
@@ -246,16 +268,12 @@ func (pl *plan) cutDriver(n *Node) bool {
 // program draws a driver of a node that may be lost: another one goes on. nil: there is none.
 func (pl *plan) program(n *Node) *program {
 	var all []*program
-	running := 0
 	for _, p := range pl.w.programs {
-		if !p.ended && !p.cut {
-			running++
-		}
 		if !p.ended && !p.cut && p.proc.n == n && p.proc.begun {
 			all = append(all, p)
 		}
 	}
-	if len(all) == 0 || running < 2 {
+	if len(all) == 0 || pl.running() < 2 {
 		return nil
 	}
 	return all[pl.w.rng.IntN(len(all))]
@@ -343,6 +361,7 @@ func (pl *plan) lasts(on *bool, most time.Duration) bool {
 }
 
 func (pl *plan) fillDisk(n *Node) bool    { return pl.lasts(&n.spill.full, 2*time.Second) }
+func (pl *plan) fillLog(n *Node) bool     { return pl.lasts(&n.disk.full, 200*time.Millisecond) }
 func (pl *plan) shakeDisk(n *Node) bool   { return pl.lasts(&n.spill.shaky, 200*time.Millisecond) }
 func (pl *plan) shortMemory(n *Node) bool { return pl.lasts(&n.memory.short, 500*time.Millisecond) }
 

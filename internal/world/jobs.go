@@ -40,7 +40,7 @@ func (n *Node) startJobs() {
 		open: make(map[jobs.Ask]*question), coming: make(map[ids.JobID]*ownerShell), in: make(map[ids.ClientID]*session), ended: make(map[ids.JobID]*ownerShell),
 	}
 	n.jobs = j
-	j.jobsPart = &jobsPart{build: j.buildCore, do: j.carryOut}
+	j.jobsPart = &jobsPart{build: j.buildCore, do: j.carryOut, poisoned: func(ev jobs.Event) { j.answer(jobs.AskOf(ev), errPoisoned) }}
 	startPart(n, kindJobs, "jobs", j.jobsPart)
 }
 
@@ -78,8 +78,10 @@ func (j *jobShell) ask(s *session, with func(jobs.Ask) jobs.Event, then func(*er
 func (j *jobShell) askNow(with func(jobs.Ask) jobs.Event) {
 	life, answered := j.n.life, false
 	j.ask(nil, with, func(*errs.Error) { answered = true })
-	for !answered && j.n.life == life && j.box.len() > 0 {
-		j.n.w.takeNow(j.box)
+	for !answered && j.n.life == life && (j.rests() || j.box.len() > 0) {
+		if j.goOn(); j.n.life == life && !answered && j.box.len() > 0 {
+			j.n.w.takeNow(j.box)
+		}
 	}
 }
 

@@ -28,7 +28,10 @@ type model struct {
 	again     map[begun]bool               // attempts at such calls that were sent since
 	running   map[*Node]map[*call]struct{} // tasks that have a CPU
 	abandoned map[ids.TaskID]bool          // of which an owner has said so since it sent them last
+	forgotten map[ids.JobID]bool           // whose node was killed before their logs had taken all records: the disk was full
 	submits   map[ids.TaskID]int
+	callers   map[ids.TaskID]ids.TaskID // who has submitted a task
+	unmade    map[ids.ObjectID]bool     // puts, and tasks, which were dropped, or may fail with one that was
 	instances uint64
 	gets      int
 	began     int // attempts
@@ -54,7 +57,7 @@ type attempt struct{ a, b byte }
 func newModel() *model {
 	return &model{
 		want: make(map[ids.ObjectID]*expectation), handles: make(map[ids.ObjectID]int), made: make(map[ids.ObjectID]attempt), rot: make(map[ids.ObjectID]bool), rebuilt: make(map[ids.JobID]bool),
-		at: make(map[ids.ObjectID][]writing), unwanted: make(map[ids.ObjectID][]writing), puts: make(map[ids.ObjectID]uint64), submits: make(map[ids.TaskID]int), calls: make(map[uint64]ids.ObjectID), had: make(map[ids.TaskID]bool), again: make(map[begun]bool), running: make(map[*Node]map[*call]struct{}), abandoned: make(map[ids.TaskID]bool),
+		at: make(map[ids.ObjectID][]writing), unwanted: make(map[ids.ObjectID][]writing), puts: make(map[ids.ObjectID]uint64), forgotten: make(map[ids.JobID]bool), submits: make(map[ids.TaskID]int), callers: make(map[ids.TaskID]ids.TaskID), unmade: make(map[ids.ObjectID]bool), calls: make(map[uint64]ids.ObjectID), had: make(map[ids.TaskID]bool), again: make(map[begun]bool), running: make(map[*Node]map[*call]struct{}), abandoned: make(map[ids.TaskID]bool),
 	}
 }
 
@@ -68,7 +71,7 @@ func (m *model) mayFail(id ids.ObjectID) bool {
 		}
 		seen[id] = true
 		x := m.want[id]
-		if m.rot[id] && m.madeOfPut(id) {
+		if m.rot[id] && m.madeOfPut(id) || m.isUnmade(id) || m.forgotten[id.Job()] {
 			return true
 		}
 		if x == nil {
@@ -140,7 +143,7 @@ func (m *model) saw(p *process, r *wire.Resolved, out *outcome) {
 		return
 	}
 	now := attempt{meta[0], meta[1]}
-	if was, known := m.made[r.ID]; known && was != now && !m.rot[r.ID] {
+	if was, known := m.made[r.ID]; known && was != now && !m.rot[r.ID] && !m.forgotten[r.ID.Job()] {
 		p.w.fail("%s was accepted twice: of attempt %v, and now of %v", briefObject(r.ID), was, now)
 	}
 	m.made[r.ID] = now
@@ -246,12 +249,14 @@ func (m *model) lost(n *Node, l objectstore.Lost) {
 	if w.node(l.ID.Job().Home()).owners[l.ID.Job()] == nil { // its job is over, and another one wanted it still
 		return
 	}
-	if m.blocks || len(l.Unsealed) > 0 || l.Err == nil || l.Err.Code != errs.CodeObjectLost {
+	if m.blocks || m.forgotten[l.ID.Job()] || m.isUnmade(l.ID) || len(l.Unsealed) > 0 || l.Err == nil || l.Err.Code != errs.CodeObjectLost {
 		m.rot[l.ID] = true
 		return
 	}
-	// That a result was freed is not logged while its task is known: an owner that was rebuilt asks for it, and has it made again.
-	if !m.rot[l.ID] && (l.ID.IsPut() || !m.rebuilt[l.ID.Job()]) {
+	// That a result was freed is not logged while its task is known: an owner that was rebuilt asks for it, and has it made again. Or it has something sealed once
+	// more that the one before had let go of.
+	rebuilt := m.rebuilt[l.ID.Job()]
+	if !m.rot[l.ID] && !(rebuilt && !l.ID.IsPut()) && !(rebuilt && l.Client != 0 && m.handles[l.ID] == 0) {
 		w.fail("the store has lost %s, and no fault explains that: %v", briefObject(l.ID), l.Err)
 	}
 	m.rot[l.ID] = true
@@ -261,7 +266,7 @@ func (m *model) lost(n *Node, l objectstore.Lost) {
 func (m *model) sent(e *wire.Exec) {
 	for _, t := range e.Tasks {
 		delete(m.abandoned, t.Spec.ID)
-		if m.had[t.Spec.ID] {
+		if !m.forgotten[t.Spec.ID.Job()] && m.had[t.Spec.ID] {
 			m.again[begun{t.Spec.ID, t.Attempt, e.Lease}] = true
 		}
 	}

@@ -118,6 +118,11 @@ func (n *Node) die(d int64, word bool) {
 	n.life++
 	n.up, n.off, n.mayLive = false, !word, false
 	w.model.nodeLost(n, false)
+	for _, o := range n.owners {
+		if o.rest.Len() > 0 {
+			w.model.forgotten[o.job] = true
+		}
+	}
 	for _, p := range w.processes {
 		if p.n != n || p.dead {
 			continue

@@ -18,13 +18,17 @@ import (
 // ownerShell is the shell of one job's owner.
 type ownerShell struct {
 	*part[owner.Event, owner.Effect]
-	job   ids.JobID
-	log   *opLog
-	core  *owner.Core
-	met   bool // a client has joined
-	timer *timer
+	job    ids.JobID
+	log    *opLog
+	core   *owner.Core
+	met    bool // a client has joined
+	before int  // how many events the core had kept back before the one that it stepped last
+	timer  *timer
 
-	tending bool // an upkeep is on its way
+	tending bool             // an upkeep is on its way
+	rest    owner.Rest       // records that the log could not take
+	later   bool             // it is to be tried again
+	dropped []owner.Poisoned // for all cores to come
 
 	waits  bool // of a job of before the node's restart: until the core of jobs lets it go on
 	alone  bool
@@ -43,7 +47,7 @@ func (n *Node) startOwner(job ids.JobID, restored bool) *ownerShell {
 		n.disk.jobs[job] = f
 	}
 	o := &ownerShell{job: job, log: &f.log, waits: restored, met: restored}
-	o.part = &part[owner.Event, owner.Effect]{build: o.buildCore, do: o.carryOut, check: func() error { return o.core.Validate() }}
+	o.part = &part[owner.Event, owner.Effect]{build: o.buildCore, do: o.carryOut, poisoned: o.poison, check: func() error { return o.core.Validate() }}
 	startPart(n, kindOwner, "owner/"+job.String(), o.part)
 	return o
 }
@@ -56,7 +60,10 @@ func (o *ownerShell) buildCore(restart int) (core[owner.Event, owner.Effect], []
 	}
 	o.n.w.model.rebuilt[o.job] = true
 	held := o.keptBack()
-	c, err := owner.Rebuild(cfg, o.log.replay)
+	c, err := owner.Rebuild(cfg, func(yield func(uint64, []byte) bool) {
+		o.log.replay(yield)
+		o.rest.Replay(yield)
+	})
 	if err != nil {
 		o.n.w.fail("the log of job %v cannot be read: %v", o.job, err)
 	}
@@ -67,7 +74,18 @@ func (o *ownerShell) buildCore(restart int) (core[owner.Event, owner.Effect], []
 	if !o.waits {
 		held = append([]owner.Event{o.restored(slices.Clone(o.n.links.opened[o.job]))}, held...)
 	}
+	for _, ev := range o.dropped {
+		held = append(held, ev)
+	}
 	return ownerCore{c, o}, held
+}
+
+// poison takes note of an event that is dropped: of a client's message the next cores are told.
+func (o *ownerShell) poison(ev owner.Event) {
+	if m, ok := ev.(owner.FromClient); ok {
+		o.dropped = append(o.dropped, owner.Poisoned{Client: m.Client, Msgs: m.Msgs, Err: errPoisoned})
+		o.n.w.model.poisoned(o.n.w, m.Client, m.Msgs)
+	}
 }
 
 // ownerCore notes when the first client has joined. Until then a core that follows another is new.
@@ -77,6 +95,8 @@ type ownerCore struct {
 }
 
 func (c ownerCore) Step(now int64, ev owner.Event) []owner.Effect {
+	held, _ := c.Core.Held()
+	c.o.before = len(held)
 	switch ev.(type) {
 	case upkeep:
 		c.o.tend()
@@ -96,7 +116,7 @@ func (o *ownerShell) keptBack() []owner.Event {
 	held, _ := o.core.Held()
 	held = slices.Clone(held)
 	if len(o.first) == 0 {
-		if len(held) > 0 && keeps(o.hand) {
+		if len(held) > o.before && keeps(o.hand) {
 			held = held[:len(held)-1]
 		}
 		return held
@@ -111,7 +131,7 @@ func (o *ownerShell) keptBack() []owner.Event {
 // keeps tells whether a core that waits for its clients keeps such an event back.
 func keeps(ev owner.Event) bool {
 	switch ev.(type) {
-	case owner.Restored, owner.Timer, upkeep:
+	case owner.Restored, owner.Poisoned, owner.Timer, upkeep:
 		return false
 	}
 	return true
@@ -179,24 +199,26 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 		n.toPeer(o.job, e.Job, e.Peer())
 	case owner.Log:
 		for _, r := range *e.Records {
-			if old := r.Appended(o.log.append(r.Bytes)); old != 0 && !o.log.free(old) {
+			if old := r.Appended(o.append(r.Bytes)); old != 0 && !o.free(old) {
 				n.w.fail("the owner of job %v replaces record %#x, which is not there", o.job, old)
 			}
 		}
 		o.keepUp()
 	case owner.LogFree:
 		for _, c := range *e.Cookies {
-			if *c != 0 && !o.log.free(*c) {
+			if *c != 0 && !o.free(*c) {
 				n.w.fail("the owner of job %v frees record %#x, which is not there", o.job, *c)
 			}
 		}
 		o.keepUp()
 	case owner.LogLapse:
 		for _, c := range *e.Cookies {
-			o.log.lapse(*c)
+			if *c != 0 {
+				o.lapse(*c)
+			}
 		}
 	case owner.Fetch:
-		f := owner.Fetched{Token: e.Token, Record: o.log.read(uint64(e.N))}
+		f := owner.Fetched{Token: e.Token, Record: o.read(uint64(e.N))}
 		if f.Record == nil {
 			f.Err = errs.New(errs.CodeInvalid, "no record at %#x", e.N)
 		}
@@ -221,10 +243,10 @@ type receipt struct {
 	ev owner.ClientRead
 }
 
-// recovering tells whether an owner waits for its clients.
+// recovering tells whether an owner waits for its clients, or is about to.
 func (n *Node) recovering() bool {
 	for _, o := range n.owners {
-		if o.core.Gauges().Recovering {
+		if o.rests() || o.core.Gauges().Recovering {
 			return true
 		}
 	}

@@ -46,7 +46,7 @@ func (n *Node) peer(home ids.Home) *peerShell {
 	p := &peerShell{to: n.w.node(home), kept: remote.Kept{First: 1}, ends: make(map[remote.ConnID]*end)}
 	n.peers[home] = p
 	p.handed = n.box("from node "+home.String(), func(ev any) { n.links.handle(home, ev) })
-	p.part = &part[*peerEvent, remote.Effect]{build: p.buildCore, do: p.carryOut}
+	p.part = &part[*peerEvent, remote.Effect]{build: p.buildCore, do: p.carryOut, poisoned: p.poison}
 	startPart(n, kindPeer, "remote/"+home.String(), p.part)
 	return p
 }
@@ -74,6 +74,13 @@ func (p *peerShell) buildCore(restart int) (core[*peerEvent, remote.Effect], []*
 		p.handed.put(remote.Down{Err: errBroke})
 	}
 	return driven{p}, []*peerEvent{{ev: remote.Timer{}}}
+}
+
+// poison answers an event that is dropped before the core has taken it: a message is given back. What was read is read again on another connection.
+func (p *peerShell) poison(ev *peerEvent) {
+	if s, ok := ev.ev.(remote.Send); ok && !ev.done {
+		p.handed.put(remote.Refused{Payload: s.Payload, Err: errPoisoned})
+	}
 }
 
 // driven is the core as it is stepped: what a step has changed is kept before its effects are carried out.

@@ -27,6 +27,7 @@ type process struct {
 	conn     *conn // nil: there is none
 	dead     bool
 	buried   bool // its owner knows it no more, and it goes on
+	away     bool // it was told to go, since a message of it was dropped
 	end      pool.Exit
 	watchers []*watcher
 	turns    *box // of its threads

@@ -47,6 +47,9 @@ func newProgram(w *World, n *Node, i int) *program {
 func (pr *program) gaveUp(err *errs.Error) {
 	switch {
 	case pr.proc.dead:
+	case pr.proc.away || err != nil && err.Code == errs.CodeComponentFailed && pr.w.plan.poisons > 0:
+		pr.ended, pr.stage = true, "was turned away"
+		pr.proc.exit()
 	case pr.cut:
 		pr.ended, pr.stage = true, "was cut off"
 		pr.proc.exit()
@@ -319,7 +322,7 @@ func (pr *program) cancel() {
 // left tells whether something of the program's job is left, though it holds nothing any more.
 func (pr *program) left() bool {
 	o := pr.proc.n.owners[pr.proc.job]
-	if o == nil || !pr.proc.n.up {
+	if o == nil || !pr.proc.n.up || o.rests() {
 		return true
 	}
 	for _, n := range pr.w.nodes {

@@ -83,9 +83,9 @@ func (pr *program) callActor() {
 	c.calls++
 	c.seqs[a.id]++ // handles share it that name one actor
 	s := &wire.TaskSpec{ID: ids.Derive(c.task, c.calls), Parent: c.task, Opts: options["inc"], Kind: wire.TaskActorCall, Actor: a.id, Seq: c.seqs[a.id]}
-	x := expectation{any: true, may: a.may}
+	x := expectation{any: true, may: a.may, deps: []ids.ObjectID{ids.TaskID(a.id).Return(0)}}
 	if id, ok := pr.any(); ok && pr.w.rng.IntN(4) == 0 && m.want[id].err == 0 { // else it fails with it
-		s.Args, x.deps = []wire.Arg{{Ref: id}}, []ids.ObjectID{id}
+		s.Args, x.deps = []wire.Arg{{Ref: id}}, append(x.deps, id)
 	}
 	id := c.send(s)[0]
 	a.calls = append(a.calls, id)

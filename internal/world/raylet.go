@@ -117,7 +117,7 @@ func (r *rayletShell) carryOut(e raylet.Effect) {
 // overdrawn tells whether more CPUs may be in use than there are, since the node's scheduler could not wait for an owner: that one has named what it has late, or is yet to.
 func (n *Node) overdrawn() bool {
 	_, free, _ := n.raylet.core.Usage()
-	return n.raylet.core.Unheard() || slices.ContainsFunc(free, func(r wire.Resource) bool { return r.Name == sched.CPU && r.Amount < 0 })
+	return n.raylet.rests() || n.raylet.core.Unheard() || slices.ContainsFunc(free, func(r wire.Resource) bool { return r.Name == sched.CPU && r.Amount < 0 })
 }
 
 // launch starts a process, which takes a while. A start may come to nothing.

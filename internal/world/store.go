@@ -12,6 +12,7 @@ import (
 	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
 	"mobula/raylet/owner"
+	"mobula/wire"
 )
 
 // storeShell is the shell of the object store, with its reads and writes under way.
@@ -47,7 +48,7 @@ func (n *Node) startStore() {
 		}
 	})
 	s.io.mixed = true
-	s.storePart = &storePart{build: s.buildCore, do: s.carryOut, check: func() error { return s.core.Validate() }}
+	s.storePart = &storePart{build: s.buildCore, do: s.carryOut, poisoned: s.poison, check: func() error { return s.core.Validate() }}
 	startPart(n, kindStore, "objectstore", s.storePart)
 	for _, old := range s.core.OldClients() {
 		n.awaitOldClient(old)
@@ -98,6 +99,26 @@ func (s *storeShell) buildCore(restart int) (core[objectstore.Event, objectstore
 	s.core, s.ready = c, false
 	n.memory.keep(entries, restart == 0)
 	return c, append(evs, objectstore.IndexSize{Bytes: page}, objectstore.RecoverSpill{Live: c.Live()})
+}
+
+// poison answers an event that is dropped: a client that waits for something has to go.
+func (s *storeShell) poison(ev objectstore.Event) {
+	n := s.n
+	bye := func(c ids.ClientID) {
+		n.w.model.turnedAway(n.w, c)
+		n.send(c, &wire.Bye{Err: errPoisoned})
+	}
+	switch ev := ev.(type) {
+	case objectstore.FromClient:
+		bye(ev.Client)
+	case objectstore.ClientJoined:
+		bye(ev.Client)
+	case objectstore.PinForGet:
+		bye(ev.Client)
+	case objectstore.PinArgs:
+		n.w.model.failsWith(ev.Task)
+		s.toOwner(objectstore.ToOwner{Job: ev.Job, Msg: objectstore.ArgsRefused{Task: ev.Task, Attempt: ev.Attempt, Ask: ev.Ask, Err: errPoisoned}})
+	}
 }
 
 // endReservations lets those go on that a core before this one has begun: this one gives back what they bring.

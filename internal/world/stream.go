@@ -107,6 +107,10 @@ func (pr *program) read(s openStream) bool {
 		pr.leave(s, false)
 		return false
 	case wire.ResultError:
+		if w.model.mayFail(s.task.Return(0)) {
+			pr.leave(s, true)
+			return false
+		}
 		w.fail("stream %v ends with an error before item %d: %v", brief(s.task), r.next, m.Result.Err)
 	}
 	id := s.task.Return(int(r.next))

@@ -12,7 +12,6 @@ import (
 	"mobula/raylet/cluster"
 	"mobula/raylet/internode"
 	"mobula/raylet/owner"
-	"mobula/raylet/sched"
 	"mobula/remote"
 	"mobula/wire"
 )
@@ -20,10 +19,10 @@ import (
 // kept is how many of the last events a failure shows.
 const kept = 400
 
-// trace is what has happened: a hash over all events, and the last of them.
+// trace is what has happened: a hash over all events and effects, and the last events.
 type trace struct {
 	hash  uint64
-	types map[reflect.Type]uint64
+	of    digester
 	last  [kept]entry
 	n     int
 	all   bool
@@ -38,13 +37,13 @@ type entry struct {
 }
 
 func (t *trace) init(all bool) {
-	t.types, t.hash, t.all = make(map[reflect.Type]uint64), 0xcbf29ce484222325, all
+	t.of, t.hash, t.all = digester{make(map[reflect.Type]*digestOf)}, hashBasis, all
 }
 
 func (t *trace) note(w *World, b *box, ev any) {
 	t.mix(uint64(w.now))
 	t.mix(uint64(b.order))
-	t.mix(t.digest(ev))
+	t.mix(t.of.of(ev))
 	t.add(w, b.name, ev)
 }
 
@@ -56,96 +55,13 @@ func (t *trace) add(w *World, box string, ev any) {
 	}
 }
 
-func (t *trace) mix(x uint64) { t.hash = (t.hash ^ x) * 0x100000001b3 }
+// effect notes what a core asks for.
+func (t *trace) effect(f any) { t.mix(t.of.of(f)) }
 
-// digest is a number for an event: its type, and what it is about.
-func (t *trace) digest(ev any) uint64 {
-	h := t.typeOf(ev)
-	add := func(x uint64) { h = (h ^ x) * 0x100000001b3 }
-	task := func(id ids.TaskID) { add(uint64(id[8])<<24 | uint64(id[9])<<16 | uint64(id[10])<<8 | uint64(id[11])) }
-	switch ev := ev.(type) {
-	case []wire.Msg:
-		for _, m := range ev {
-			add(t.digest(m))
-		}
-	case owner.FromClient:
-		add(uint64(ev.Client))
-		add(t.digest(ev.Msgs))
-	case owner.FromStore:
-		add(t.digest(ev.Msg))
-	case owner.FromSched:
-		add(t.digest(ev.Msg))
-	case sched.Granted:
-		add(uint64(ev.Lease))
-	case sched.Want:
-		add(uint64(ev.Key.Class)<<32 | uint64(ev.Backlog))
-	case sched.Return:
-		add(uint64(ev.Lease))
-	case objectstore.SealObject:
-		task(ev.ID.Task)
-		add(uint64(ev.Attempt))
-	case objectstore.PinForGet:
-		task(ev.ID.Task)
-	case objectstore.PinArgs:
-		task(ev.Task)
-	case objectstore.ArgsPinned:
-		task(ev.Task)
-		for _, v := range ev.Values {
-			add(v.Extent.Off)
-		}
-	case objectstore.Free:
-		for _, id := range ev.IDs {
-			task(id.Task)
-		}
-	case objectstore.FromClient:
-		add(t.digest(ev.Msg))
-	case *peerEvent:
-		add(t.digest(ev.ev))
-	case remote.Send:
-		add(checksum(ev.Payload))
-	case remote.Received:
-		add(ev.Number)
-	case delivered:
-		add(checksum(ev.payload))
-	case *wire.Submit:
-		task(ev.Spec.ID)
-	case *wire.Done:
-		task(ev.Task)
-		add(uint64(ev.Attempt))
-	case *wire.Exec:
-		add(uint64(ev.Lease))
-		for i := range ev.Tasks {
-			task(ev.Tasks[i].Spec.ID)
-		}
-	case *wire.Resolved:
-		task(ev.ID.Task)
-		add(ev.Extent.Off)
-	case *wire.Created:
-		task(ev.ID.Task)
-		add(ev.Extent.Off)
-	case *wire.Release:
-		for _, id := range ev.IDs {
-			task(id.Task)
-		}
-	}
-	return h
-}
+func (t *trace) mix(x uint64) { t.hash = hashMix(t.hash, x) }
 
 // checksum is a number for some bytes.
 func checksum(b []byte) uint64 { return uint64(crc32.ChecksumIEEE(b)) }
-
-func (t *trace) typeOf(ev any) uint64 {
-	typ := reflect.TypeOf(ev)
-	h, known := t.types[typ]
-	if !known {
-		h = 0xcbf29ce484222325
-		for _, c := range fmt.Append(nil, typ) {
-			h = (h ^ uint64(c)) * 0x100000001b3
-		}
-		t.types[typ] = h
-	}
-	return h
-}
 
 // tail is the last events, a line each.
 func (t *trace) tail() string {

@@ -70,7 +70,7 @@ func (n *Node) startTransfer() {
 		fetches: make(map[transfer.FetchID]*fetching), expects: make(map[uint64]*expected), served: make(map[serveKey]*serving), ends: make(map[transfer.ConnID]*end),
 	}
 	n.transfer = t
-	t.part = &part[transfer.Event, transfer.Effect]{build: t.buildCore, do: t.carryOut}
+	t.part = &part[transfer.Event, transfer.Effect]{build: t.buildCore, do: t.carryOut, poisoned: t.poison}
 	startPart(n, kindTransfer, "transfer", t.part)
 }
 
@@ -99,6 +99,16 @@ func (t *transferShell) buildCore(restart int) (core[transfer.Event, transfer.Ef
 		}
 	}
 	return c, again
+}
+
+// poison answers an event that is dropped.
+func (t *transferShell) poison(ev transfer.Event) {
+	switch ev := ev.(type) {
+	case transfer.Fetch:
+		t.finish(transfer.Finish{Fetches: []transfer.FetchID{ev.ID}, Err: errPoisoned})
+	case transfer.Served:
+		t.release(serveKey{ev.To, ev.Token})
+	}
 }
 
 // transferCore drops a fetch that this core has begun: it was begun when the core was built, while its event was on the way.

@@ -2,7 +2,9 @@ package world
 
 import (
 	"fmt"
+	"time"
 
+	"mobula/internal/errs"
 	"mobula/raylet/owner"
 )
 
@@ -20,15 +22,72 @@ func (o *ownerShell) keepUp() {
 	}
 }
 
+// maxRest bounds the bytes that memory keeps of what the log could not take.
+const maxRest = 1 << 20
+
+// append puts a record on the log, or where its disk is full into memory, until the log takes it: the process may be killed before.
+func (o *ownerShell) append(rec []byte) uint64 {
+	if o.rest.Len() > 0 {
+		o.moveRest()
+	}
+	if at := o.log.append(rec, o.n.disk.full); at != 0 {
+		return at
+	}
+	o.tryLater()
+	return o.rest.Add(rec, maxRest)
+}
+
+// tryLater has the log take it after a while.
+func (o *ownerShell) tryLater() {
+	if !o.later {
+		o.later = true
+		o.n.w.after(int64(time.Second), func() { o.box.put(upkeep{}) })
+	}
+}
+
+func (o *ownerShell) moveRest() {
+	o.rest.Moves(o.core.Relocate, func(rec []byte) (uint64, error) {
+		if at := o.log.append(rec, o.n.disk.full); at != 0 {
+			return at, nil
+		}
+		return 0, errs.New(errs.CodeOutOfDisk, "no room for a segment of the log")
+	}, o.log.lapse)
+}
+
+// free gives a record up; false: it was not there.
+func (o *ownerShell) free(cookie uint64) bool { return o.rest.Free(cookie) || o.log.free(cookie) }
+
+func (o *ownerShell) lapse(cookie uint64) {
+	if !o.rest.Lapse(cookie) {
+		o.log.lapse(cookie)
+	}
+}
+
+func (o *ownerShell) read(cookie uint64) []byte {
+	if rec, known := o.rest.Read(cookie); known {
+		return rec
+	}
+	return o.log.read(cookie)
+}
+
 // tend moves what is needed out of the log's oldest segment.
 func (o *ownerShell) tend() {
+	if o.later = false; o.rest.Len() > 0 {
+		if o.moveRest(); o.rest.Len() > 0 {
+			o.tryLater()
+		}
+	}
+	if o.tending = false; !o.log.due() {
+		return
+	}
+	o.log.tending = true
 	o.log.tend(upkeepBudget, func(cookie uint64, rec []byte) {
 		if at := o.core.Relocate(cookie, rec); at != nil {
-			*at = o.log.append(rec)
+			*at = o.log.append(rec, o.n.disk.full)
 			o.n.w.model.moved++
 		}
 	})
-	o.tending = false
+	o.log.tending = false
 	o.keepUp()
 }
 
