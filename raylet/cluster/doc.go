@@ -26,7 +26,7 @@
 //	affinity.go    one node, or that one first
 //	labels.go      only nodes with these labels, or those first
 //	locality.go    where the arguments' bytes are, each node by its share
-//	hot.go         not where memory is short, while another node is free
+//	hot.go         not where memory is short, while another node is free; hot_leases.go takes leases back from there
 //	spillback.go   what was placed on a node that turns out to be busy goes to another
 //	infeasible.go  why no node can run a shape
 //
@@ -40,6 +40,9 @@
 // been granted, is off what that report has (node.go). For the rest no node is free: it waits at this node if that is able, else at all that are, by their
 // size. A report, a lease that ends or a node that comes may make room, and then what waits is placed there. What was placed on a node that turns out to
 // be busy is taken back after Patience, once its report says so (spillback.go).
+//
+// A lease is used as long as its owner has tasks for it. Those on a node that turns hot are asked back, at most once a second and no more than other nodes have room
+// for (hot_leases.go), and the node is told that nothing is wanted there, so that it grants none in their place.
 //
 // A scheduler is told a number when it changes from or to nothing, doubles or halves (ask.go). One that has granted all it was asked for goes on by itself while
 // tasks wait that no node has room for, as it does for an owner. With the owner's Want of zero, whatever is asked of any node is taken back, and a lease of

@@ -16,6 +16,7 @@ type lease struct {
 	worker ids.ClientID
 	epoch  uint64 // of the owner that it was repeated to; 0: it came in answer to a want
 	heard  bool   // its owner has said so, or is not asked to
+	asked  bool   // its owner was asked for it because the node is hot
 }
 
 // onGranted passes a lease on to the owner. One of another node that nobody wants any more goes back; by its owner, where that was restarted: its scheduler may
@@ -36,6 +37,7 @@ func (c *Core) onGranted(j *job, n ids.Home, m sched.Granted) {
 		if held.epoch != 0 {
 			held.epoch = m.Epoch
 		}
+		held.asked = false // an owner that was restarted does not know of that
 		c.tell(j, m)
 		return
 	case m.Epoch != 0 && j.past[m.Lease]:

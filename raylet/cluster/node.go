@@ -16,6 +16,7 @@ type peer struct {
 	recent   []ids.LeaseID   // granted since
 	heard    int64           // when it reported last
 	silent   int64           // until when its first report is waited for; 0: nobody waits
+	relieved int64           // when its leases were asked back last because it is hot; 0: never
 }
 
 // promise adds what so many leases more take, or fewer.
@@ -74,6 +75,7 @@ func (c *Core) onReport(n Node) {
 		c.abilityChanged()
 	}
 	c.roomAt(n.ID)
+	relieve(c, n.ID)
 }
 
 // await gives until when the first reports of nodes are waited for: one that is not known may be able to run what no other can.

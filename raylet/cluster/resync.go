@@ -30,6 +30,7 @@ func (c *Core) onOwnerRestarted(j *job, ev sched.OwnerRestarted) {
 	for _, l := range c.leases {
 		if l.job == j {
 			c.hear(l)
+			l.asked = false
 		}
 	}
 	for _, cl := range j.sortedClasses() {

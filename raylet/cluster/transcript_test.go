@@ -51,7 +51,7 @@ func (r *story) run() []string {
 		return r.step(NodeUp{r.node(r.Word(0))})
 	case "gone":
 		return r.step(NodeGone{r.node(r.Word(0))})
-	case "report": // report N cpus=N free=N [gpus=N] [last=LEASE] [waits=(CLASS, N)] [draining]
+	case "report": // report N cpus=N free=N [gpus=N] [last=LEASE] [waits=(CLASS, N)] [draining] [hot]
 		return r.report()
 	case "want": // want CLASS N [CPU=N] [GPU=N] [spread]
 		return r.owner(r.want(r.Word(0), r.Number(1)))
@@ -135,6 +135,9 @@ func (r *story) report() []string {
 	}
 	if r.Has("draining") {
 		n.State = Draining
+	}
+	if r.Has("hot") {
+		n.Store = Store{Limit: 100, Held: 90}
 	}
 	if r.Has("last") {
 		n.Last = r.lease(r.Text("last", ""))
@@ -241,6 +244,8 @@ func (r *story) message(m sched.OwnerMsg) string {
 	switch m := m.(type) {
 	case sched.Granted:
 		return fmt.Sprintf("lease %v for %s", m.Lease, r.name(m.Key))
+	case sched.Reclaim:
+		return fmt.Sprintf("lease %v is to come back", m.Lease)
 	case sched.Revoked:
 		return fmt.Sprintf("lease %v is over: %v", m.Lease, m.Err)
 	case sched.Infeasible:

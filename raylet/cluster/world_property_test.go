@@ -93,7 +93,7 @@ func (w *world) act() {
 func (w *world) fault() {
 	all := w.members()
 	m := all[w.roll(len(all), "node")]
-	switch w.roll(7, "fault") {
+	switch w.roll(8, "fault") {
 	case 0:
 		if m.id > 1 {
 			w.kill(m)
@@ -120,6 +120,8 @@ func (w *world) fault() {
 				o.giveUp(m)
 			}
 		}
+	case 7:
+		m.fill(uint64(w.roll(2, "hot")) * 90)
 	}
 }
 

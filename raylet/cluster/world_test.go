@@ -52,6 +52,7 @@ type member struct {
 	id     ids.Home
 	what   []wire.Resource
 	zone   string
+	store  Store // as it reports it
 	sched  *sched.Core
 	core   *Core
 	report *Reporter
@@ -294,7 +295,7 @@ func (w *world) after(d time.Duration, do func()) {
 func (w *world) gossip(m *member, reliable bool) {
 	var l sched.Load
 	m.sched.Load(&l)
-	n := *m.report.Report(&l, Alive, Store{}, true)
+	n := *m.report.Report(&l, Alive, m.store, true)
 	n.Total, n.Free, n.Backlog = slices.Clone(n.Total), slices.Clone(n.Free), slices.Clone(n.Backlog)
 	for _, to := range w.members() {
 		if to == m {
