@@ -13,6 +13,7 @@ import (
 	"mobula/actors"
 	"mobula/e2e/harness"
 	"mobula/internal/node"
+	"mobula/internal/testkit"
 )
 
 // onNode takes its time, and gives the id of the node where it ran.
@@ -24,6 +25,16 @@ var onNode = mobula.Register1("e2e/onNode", func(ctx context.Context, ms int) (s
 	}
 	rc, err := mobula.GetRuntimeContext(ctx)
 	return rc.NodeID, err
+})
+
+// waitFor takes so many milliseconds, and gives zero.
+var waitFor = mobula.Register1("e2e/waitFor", func(ctx context.Context, ms int) (int, error) {
+	select {
+	case <-time.After(time.Duration(ms) * time.Millisecond):
+		return 0, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
 })
 
 // nodeAndSize gives the id of the node where it ran, and how long its argument is.
@@ -103,6 +114,52 @@ func TestSpreadTasksRunOnEveryNode(t *testing.T) {
 	if ran := slices.Compact(at); len(ran) != 3 {
 		t.Errorf("they ran on the nodes %v", ran)
 	}
+}
+
+// Short tasks that are to be spread do not all run where a worker is up already: each node that has room gets its share. Those that come one at a time go round.
+func TestShortSpreadTasksRunOnEveryNode(t *testing.T) {
+	const tasks = 300
+	nodes := harness.StartNodes(t, 2, 1, 1)
+	ctx, _ := harness.ConnectTo(t, nodes[0])
+	heardOf(ctx, t, nodes)
+	testkit.Eventually(t, "each node gets its share", func() bool { // of a node that has said a while ago that it is busy there is none
+		gate := waitFor.Go(ctx, mobula.V(100), mobula.OnNode("1")) // a worker is up here, at first none elsewhere; all tasks are ready at once
+		refs := make([]mobula.Ref[string], tasks)
+		for i := range refs {
+			refs[i] = onNode.Go(ctx, gate, mobula.Spread())
+		}
+		all, err := mobula.GetAll(ctx, refs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := map[string]int{}
+		for _, at := range all {
+			ran[at]++
+		}
+		t.Logf("so many ran on each node: %v", ran)
+		return ran["1"] >= tasks/10 && ran["2"] >= tasks/10 && ran["3"] >= tasks/10
+	})
+	testkit.Eventually(t, "tasks that come one at a time go round", func() bool { // once the nodes have said that nothing waits there any more
+		var round []string
+		for range 6 {
+			at, err := onNode.Go(ctx, mobula.V(0), mobula.Spread()).Get(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			round = append(round, at)
+		}
+		return slices.Equal(round[:3], round[3:]) && round[0] != round[1] && round[1] != round[2] && round[0] != round[2]
+	})
+}
+
+// heardOf waits until the first node has heard what all others have, without a task there, which would start a worker: what no node can run says how many were asked.
+func heardOf(ctx context.Context, t *testing.T, nodes []*node.Node) {
+	t.Helper()
+	want := fmt.Sprintf("of %d nodes", len(nodes))
+	testkit.Eventually(t, want, func() bool {
+		_, err := onNode.Go(ctx, mobula.V(0), mobula.Resources{CPU: 64}).Get(ctx)
+		return err != nil && strings.Contains(err.Error(), want)
+	})
 }
 
 // What no node can run fails, with an error that names the shape and what the nodes lack.

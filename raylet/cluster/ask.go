@@ -14,6 +14,7 @@ func (c *Core) askAll(cl *class) {
 		s := &cl.shares[i]
 		c.ask(cl, s, s.placed+s.rest)
 	}
+	cl.tellAwaited(c)
 }
 
 // queue keeps a class in the list of those that wait for a node to become free.

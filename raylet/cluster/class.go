@@ -23,13 +23,14 @@ type class struct {
 	placed  int  // of left, that for which a node had room by its reports
 	reached int  // nodes on which the rest waits too
 	leases  int
-	unheard int     // of leases, those that the owner may not have heard of when it said told
-	shares  []share // by node
-	queued  bool    // in Core.waiting
-	refused bool    // its owner was told that no node can run it, and not yet that one can
-	answers bool    // it was asked again of this node's scheduler while the node was alone: that says whether it can run
-	crossed bool    // this node's scheduler refused it while the node was alone: a number may have crossed with that, which the owner's next Want takes back
-	giveUp  int64   // when its owner is told so; 0: a node can
+	unheard int            // of leases, those that the owner may not have heard of when it said told
+	shares  []share        // by node
+	queued  bool           // in Core.waiting
+	refused bool           // its owner was told that no node can run it, and not yet that one can
+	answers bool           // it was asked again of this node's scheduler while the node was alone: that says whether it can run
+	crossed bool           // this node's scheduler refused it while the node was alone: a number may have crossed with that, which the owner's next Want takes back
+	awaited []sched.Placed // of a class that is to be spread: where leases are placed that are yet to come, as its owner was told
+	giveUp  int64          // when its owner is told so; 0: a node can
 }
 
 // share is what a node was asked for a class.

@@ -50,7 +50,8 @@ type nodes struct {
 	peers   map[ids.Home]*peer
 	gone    map[ids.Home]bool // whose last life that was heard of is over
 	scratch set
-	taking  []int32 // scratch of placeOn
+	taking  []int32        // scratch of placeOn
+	awaits  []sched.Placed // scratch of tellAwaited
 }
 
 // step is what the parts have in common: the configuration, and the time and output of the step under way.

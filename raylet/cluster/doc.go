@@ -50,7 +50,8 @@
 //
 // Tasks that are to be spread and are wanted while all nodes have room for them run on every node, as long as each takes longer than the leases take to come: no
 // lease takes the place of one that was placed on a slower node. A node that has granted what was placed on it is told zero, what it grants beyond goes back, and
-// the owner says which leases it has heard of (Heard), so that those that cross with its Want are not granted twice.
+// the owner says which leases it has heard of (Heard), so that those that cross with its Want are not granted twice. It is told where leases are yet to come
+// (awaited.go): it keeps the share of short tasks for these nodes, for a while.
 //
 // A node whose scheduler says Infeasible is left out for the class until it says Feasible, reports other resources or gets another scheduler; one that could start no
 // worker, for ten seconds. An owner is told Infeasible when no node is able, after WaitForNodes, and Feasible when one is again (refuse.go). A node that is named and

@@ -73,6 +73,7 @@ func (c *Core) onGranted(j *job, n ids.Home, m sched.Granted) {
 	l := &lease{job: j, class: cl, need: cl.shape.Need, worker: m.Worker, epoch: m.Epoch, heard: m.Epoch != 0 || cl.shape.Strategy.Kind != Spread}
 	cl.unheard += bit(!l.heard)
 	c.addLease(m.Lease, l)
+	cl.tellAwaited(c)
 	if c.alone() || j.resyncing {
 		c.queue(cl)
 		return

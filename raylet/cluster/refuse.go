@@ -144,6 +144,7 @@ func (c *Core) withdraw(cl *class) {
 		s.rest = 0
 		c.ask(cl, s, 0)
 	}
+	cl.tellAwaited(c)
 }
 
 // whyNot says why no node can run a class: what the nodes lack, or else what one that should be able said when it refused. Where one could start no worker, that

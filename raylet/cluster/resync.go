@@ -35,7 +35,7 @@ func (c *Core) onOwnerRestarted(j *job, ev sched.OwnerRestarted) {
 	}
 	for _, cl := range j.sortedClasses() {
 		c.unplaceAll(cl)
-		cl.told, cl.left, cl.giveUp, cl.crossed = 0, 0, 0, false
+		cl.told, cl.left, cl.giveUp, cl.crossed, cl.awaited = 0, 0, 0, false, nil
 		for i := range cl.shares {
 			s := &cl.shares[i]
 			s.asked, s.rest = 0, 0

@@ -254,6 +254,12 @@ func (r *story) message(m sched.OwnerMsg) string {
 		return fmt.Sprintf("%s can run", r.name(m.Key))
 	case sched.Resync:
 		return fmt.Sprintf("say what is held, epoch %d", m.Epoch)
+	case sched.Awaited:
+		of := make([]string, len(m.Leases))
+		for i, p := range m.Leases {
+			of[i] = fmt.Sprintf("%d of node %v", p.N, p.Node)
+		}
+		return fmt.Sprintf("leases for %s are yet to come: %s", r.name(m.Key), strings.Join(of, ", "))
 	}
 	return fmt.Sprintf("%T", m)
 }

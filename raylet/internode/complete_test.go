@@ -22,7 +22,7 @@ func TestEveryMessageOfAnOwnerHasAPlace(t *testing.T) {
 		but               []string
 	}{
 		{"sched", "../sched/msg.go", "schedEvent", nil},
-		{"sched", "../sched/msg.go", "ownerMsg", []string{"Unable"}},
+		{"sched", "../sched/msg.go", "ownerMsg", []string{"Unable", "Awaited"}},
 		{"objectstore", "../../objectstore/msg.go", "ownerMsg", []string{"Packed"}},
 		{"objectstore", "../../objectstore/msg.go", "storeEvent", []string{
 			"FromClient", "ClientJoined", "ClientGone", // of a node's own clients

@@ -32,6 +32,8 @@ type Config struct {
 	// LeaseSpare is the same while tasks of another class wait for a lease. Default 10 ms: a program that runs one task
 	// after another has the next by then.
 	LeaseSpare time.Duration
+	// SpreadWait is how long tasks that are to be spread wait for a node whose first lease is yet to come. Default 2 s: a worker of Python's starts in less.
+	SpreadWait time.Duration
 	// PipelineTime is how much work is pushed ahead over one lease, by the measured run time
 	// of the class and of the tasks' labels. Default 1 ms (decision 0004).
 	PipelineTime time.Duration
@@ -97,6 +99,7 @@ func (c Config) withDefaults() Config {
 	def(&c.CreditWindow, 32<<20)
 	defTime(&c.LeaseIdle, 500*time.Millisecond)
 	defTime(&c.LeaseSpare, 10*time.Millisecond)
+	defTime(&c.SpreadWait, 2*time.Second)
 	defTime(&c.PipelineTime, time.Millisecond)
 	defTime(&c.CancelGrace, 2*time.Second)
 	defTime(&c.SettleGrace, 2*time.Second)

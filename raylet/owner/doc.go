@@ -18,7 +18,7 @@
 //
 // A task's way: route.go takes a client's messages apart; Submit (life_submit.go, life.go) counts the objects it uses (objects_refs.go) and
 // waits for those that are not resolved (life_args.go); ready, it queues in its class (leases_class.go); at the end of the step (step_end.go)
-// leases with room (leases_room.go) take what is queued (leases_dispatch.go, leases.go), as far ahead as tasks are short (leases_ahead.go), near its arguments (leases_near.go); stored arguments are pinned just before it is pushed; Done
+// leases with room (leases_room.go) take what is queued (leases_dispatch.go, leases.go), as far ahead as tasks are short (leases_ahead.go), near its arguments (leases_near.go), or each node its share (leases_spread.go); stored arguments are pinned just before it is pushed; Done
 // (life_done.go) resolves its returns, which answers gets and wakes dependents; when nothing
 // refers to a return its value is dropped, with its hold on what it, or its error, has references
 // to (objects_contained.go), and when nothing may need the task to run again, its record (lineage.go).

@@ -56,6 +56,7 @@ func (ls *leases) granted(m sched.Granted) {
 	l := &leaseRec{id: m.Lease, class: k, worker: cl}
 	ls.moveLease(l, lease.Grant)
 	ls.addLease(l)
+	k.spreadGranted(l)
 	if m.Epoch == 0 && k.opts.Spread {
 		ls.toCluster(cluster.Heard{Job: ls.cfg.Job, Lease: m.Lease})
 	}
@@ -97,6 +98,10 @@ func (ls *leases) leaseIdle(l *leaseRec) {
 	case l.worker.drainRequested:
 		ls.returnLease(l)
 	default:
+		if back, _ := l.spreadIdles(); back {
+			ls.returnLease(l)
+			return
+		}
 		l.idleAt = ls.now
 		if l.idle == nil {
 			l.idle = ls.timers.add(ls.now+ls.idleLimit(), timer{kind: timerIdle, lease: l})
@@ -111,7 +116,11 @@ func (ls *leases) idleExpired(l *leaseRec) {
 	if l.state != lease.Active || l.load() > 0 {
 		return
 	}
-	if due := l.idleAt + ls.idleLimit(); due > ls.now {
+	due := l.idleAt + ls.idleLimit()
+	if _, keep := l.spreadIdles(); keep {
+		due = ls.now + ls.idleLimit()
+	}
+	if due > ls.now {
 		l.idle = ls.timers.add(due, timer{kind: timerIdle, lease: l})
 		return
 	}

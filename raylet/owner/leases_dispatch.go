@@ -26,18 +26,22 @@ func (ls *leases) dispatchClasses() {
 // dispatch shares a class's ready tasks out among its leases with room: as many a lease as its
 // pipeline takes, and no more than an even share, so that none idles beside a long queue.
 func (ls *leases) dispatch(k *classRec) {
+	k.shareOut(ls)
 	if k.ready.n == 0 || ls.ended || ls.up.cancelling() {
 		k.idles = false
 		return
 	}
 	depth := k.depth(&ls.cfg)
-	left := k.idle.n + k.spare.n
+	left := k.among(k.idle.n + k.spare.n)
 	for k.ready.n > 0 && k.idle.n > 0 {
 		l := ls.nextIdle(k)
+		if l == nil && k.shares() {
+			break // those with something to do may be of another node
+		}
 		if l == nil && !k.idles {
 			k.idles, k.idlesSince = true, ls.now
 		}
-		if l == nil || !ls.fill(k, l, min(depth, share(k.ready.n, left))) {
+		if l == nil || !ls.fill(k, l, min(depth, share(k.ready.n, left), k.shareOf(ls, l))) {
 			return
 		}
 		left--
@@ -48,8 +52,8 @@ func (ls *leases) dispatch(k *classRec) {
 		switch load := l.load(); {
 		case load > lowMark(depth): // the mark was higher when it was noted
 			l.unlist()
-		case ls.slowed(l), !l.fitsBehind(k.ready.head, &ls.cfg):
-		case !ls.fill(k, l, min(depth-load, share(k.ready.n, left))):
+		case ls.slowed(l), !l.fitsBehind(k.ready.head, &ls.cfg), k.shareOf(ls, l) <= 0:
+		case !ls.fill(k, l, min(depth-load, share(k.ready.n, left), k.shareOf(ls, l))):
 			return
 		}
 		l = next
@@ -64,7 +68,7 @@ func share(tasks, leases int) int { return (tasks + leases - 1) / max(leases, 1)
 func (ls *leases) nextIdle(k *classRec) *leaseRec {
 	switch {
 	case k.opts.Spread:
-		return k.idle.head
+		return k.nextSpread(ls)
 	case k.opts.Affinity != wire.AffinityNone, ls.memory.copies.atHome():
 		return k.idle.tail
 	}
@@ -143,6 +147,7 @@ func (ls *leases) fill(k *classRec, l *leaseRec, n int) bool {
 		ls.push(l, t, args)
 		n--
 	}
+	k.shareTaken(l, was-n)
 	ls.relist(l)
 	return n < was || k.ready.n == 0
 }

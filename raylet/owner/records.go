@@ -265,6 +265,7 @@ type classRec struct {
 	idlesSince    int64
 	barren        map[ids.Home]int64 // until when nothing waits for a lease on a node, since the last wait for one was for nothing
 	near          *timer             // it may go elsewhere
+	spread        *spreading         // nil: its tasks are not to be spread, or nothing is known of nodes
 	located       bool               // the nodes that have arguments were told
 	lastWant      int                // the last Want, less the leases granted since
 	wantSent      bool               // the last Want was not 0

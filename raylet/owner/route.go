@@ -175,6 +175,10 @@ func (c *Core) fromSched(m sched.OwnerMsg) {
 			}
 			c.touch(k)
 		}
+	case sched.Awaited:
+		if k := c.classes.byID[m.Key.Class]; k != nil {
+			k.leasesAwaited(c.leases, m.Leases)
+		}
 	case sched.Resync:
 		c.schedResync(m.Epoch)
 	default:
@@ -301,6 +305,8 @@ func (c *Core) tick() {
 			c.wordExpired(t.lease)
 		case timerNear:
 			c.nearExpired(t.class)
+		case timerSpread:
+			t.class.spreadExpired(c.leases)
 		case timerAsk:
 			c.askAgain(t.lost)
 		case timerBring:

@@ -19,6 +19,7 @@ const (
 	timerStop                            // an actor's close hook
 	timerWord                            // of a lease: its actor's owner, another job's, says nothing
 	timerNear                            // a task may go where its arguments are not
+	timerSpread                          // a node that tasks are to be spread to does not come up
 	timerAsk                             // an object that a store lacked is asked for again
 	timerBring                           // a node's store is told anew of an object that it lacked, for another job
 	timerBringAgain                      // the owner of another home has not answered yet

@@ -116,6 +116,19 @@ type Unable struct {
 	Nodes []ids.Home
 }
 
+// Awaited says how many leases of a class that is to be spread are placed on each node and yet to come. It replaces what was said before. The core that chooses
+// nodes sends it.
+type Awaited struct {
+	Key    ClassKey
+	Leases []Placed
+}
+
+// Placed is how many leases are placed on a node.
+type Placed struct {
+	Node ids.Home
+	N    int
+}
+
 // Further, from owners.
 
 // KillWorker ends a worker process at once; its leases end by Revoked with Err and Peak.
@@ -177,4 +190,5 @@ func (Resumed) ownerMsg()    {}
 func (Infeasible) ownerMsg() {}
 func (Feasible) ownerMsg()   {}
 func (Unable) ownerMsg()     {}
+func (Awaited) ownerMsg()    {}
 func (Resync) ownerMsg()     {}
