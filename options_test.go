@@ -81,7 +81,8 @@ func TestOptionsSayWhatTheyShould(t *testing.T) {
 		want []wire.Resource
 	}{
 		{Resources{}, nil},
-		{Resources{CPU: NoCPU}, []wire.Resource{}},
+		{Resources{CPU: NoCPU}, []wire.Resource{{Name: "CPU"}}},
+		{Resources{CPU: NoCPU, GPU: 1}, []wire.Resource{{Name: "CPU"}, {Name: "GPU", Amount: 1000}}},
 		{Resources{GPU: .5}, []wire.Resource{{Name: "CPU", Amount: 1000}, {Name: "GPU", Amount: 500}}},
 	} {
 		o, _, err := resolve(ctx, add.fn, []TaskOption{c.r})

@@ -193,9 +193,9 @@ func (k Class) selectors(o *wire.TaskOptions) (err error) {
 	return nil
 }
 
-// resources lists the amounts asked for. nil would mean the default, so none at all is an empty list.
+// resources lists the amounts asked for. Where none of a CPU is said a task takes one, so that it is to take none is said by an amount of zero: a list without an
+// element is no different from no list on its way to the node.
 func (k Class) resources(o *wire.TaskOptions) error {
-	o.Resources = []wire.Resource{}
 	add := func(name string, n int64) error {
 		if n < 0 {
 			return errs.New(errs.CodeInvalid, "%s: %d of resource %q, want 0 or more", o.Func, n, name)
@@ -208,7 +208,7 @@ func (k Class) resources(o *wire.TaskOptions) error {
 	cpu := k.cpu
 	switch {
 	case cpu == NoCPU*1000:
-		cpu = 0
+		cpu, o.Resources = 0, []wire.Resource{{Name: "CPU"}}
 	case cpu == 0 && !k.actor:
 		cpu = 1000
 	}
