@@ -188,7 +188,8 @@ func TestAClusterWhoseTablesAreElsewhere(t *testing.T) {
 	}
 }
 
-// A control-plane server without CPUs runs nobody's tasks or actors: all run on the data node, those of a driver beside the server too.
+// A control-plane server without CPUs runs nobody's tasks or actors: all run on the data node, those of a driver beside the server too, and those that ask for no CPU. Only
+// what names the server and asks for no CPU runs there.
 func TestAServerWithoutCPUsRunsNoWork(t *testing.T) {
 	cfg := harness.WiredConfig(t, "n1")
 	cfg.CPUs = -1
@@ -197,7 +198,7 @@ func TestAServerWithoutCPUsRunsNoWork(t *testing.T) {
 	ctx, _ := harness.ConnectTo(t, first)
 	var refs []mobula.Ref[string]
 	for range 8 {
-		refs = append(refs, harness.Where.Go(ctx, mobula.V(10)))
+		refs = append(refs, harness.Where.Go(ctx, mobula.V(10)), harness.Where.Go(ctx, mobula.V(10), mobula.Resources{CPU: mobula.NoCPU}))
 	}
 	at, err := mobula.GetAll(ctx, refs)
 	if err != nil {
@@ -205,5 +206,12 @@ func TestAServerWithoutCPUsRunsNoWork(t *testing.T) {
 	}
 	if slices.ContainsFunc(at, func(a string) bool { return a != second.Address() }) {
 		t.Errorf("tasks ran at %v, want %s", at, second.Address())
+	}
+	on := mobula.OnNode(first.ID())
+	if at, err := harness.Where.Go(ctx, mobula.V(10), on, mobula.Resources{CPU: mobula.NoCPU}).Get(ctx); err != nil || at != first.Address() {
+		t.Errorf("a task for no CPU on the server ran at %q, %v", at, err)
+	}
+	if _, err := harness.Where.Go(ctx, mobula.V(10), on).Get(ctx); !errors.Is(err, mobula.ErrUnschedulable) {
+		t.Errorf("a task for one CPU on the server: %v", err)
 	}
 }

@@ -16,7 +16,8 @@
 // Shape is what all tasks of one class ask of a node; a Demand is a shape with the bytes of the arguments by node. It is placed on a node, waits (some node could
 // run it, none can now), or is infeasible (no node can, with the reason).
 //
-// A node is able to run a shape if it takes new work, its labels are as selected and it has the resources in all. It is free for the shape if it is
+// A node is able to run a shape if it takes new work, its labels are as selected and it has the resources in all; one without CPUs takes only what names it, or asks for
+// what else it was given. It is free for the shape if it is
 // able, has them free now, and nothing of that shape waits there.
 //
 // # Policies

@@ -12,7 +12,7 @@ import (
 
 // infeasible says why no node can run a shape: how many nodes lack what.
 func infeasible(v *View, s *Shape) *errs.Error {
-	var other, away, labels int
+	var other, away, labels, idle int
 	short := make([]int, len(s.Need)) // nodes that have too little of it, and enough of those before it
 	most := make([]int64, len(s.Need))
 	for i := range v.Nodes {
@@ -28,6 +28,8 @@ func infeasible(v *View, s *Shape) *errs.Error {
 		case lacks >= 0:
 			short[lacks]++
 			most[lacks] = max(most[lacks], amountOf(n.Total, s.Need[lacks].Name))
+		case !n.lends(s):
+			idle++
 		}
 	}
 	var why []string
@@ -39,6 +41,7 @@ func infeasible(v *View, s *Shape) *errs.Error {
 	say(other, "not asked for")
 	say(away, "draining or dead")
 	say(labels, "without the labels")
+	say(idle, "without CPUs, which take only what names them")
 	for i, x := range s.Need {
 		say(short[i], "with too little %s, at most %s", x.Name, sched.Amount(x.Name, most[i]))
 	}

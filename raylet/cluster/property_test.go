@@ -99,6 +99,12 @@ func TestPlacesHoldWhatIsAsked(t *testing.T) {
 			enough := func(have []wire.Resource) bool {
 				return !slices.ContainsFunc(s.Need, func(x wire.Resource) bool { return amountOf(have, x.Name) < x.Amount })
 			}
+			asks := func(name string) bool {
+				return slices.ContainsFunc(s.Need, func(x wire.Resource) bool { return x.Name == name })
+			}
+			if amountOf(n.Total, sched.CPU) == 0 && !asks(sched.GPU) && !asks("tpu") && (s.Strategy.Kind != Affinity || s.Strategy.Node != n.ID) {
+				continue // it gives no CPUs
+			}
 			if enough(n.Total) {
 				able = append(able, n.ID)
 				if enough(n.Free) && len(n.Backlog) == 0 {

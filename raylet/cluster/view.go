@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mobula/internal/ids"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -114,7 +115,14 @@ func holds(have, need []wire.Resource) bool {
 
 // able tells whether the node could run the shape if nothing else ran there.
 func (n *Node) able(s *Shape) bool {
-	return n.State == Alive && s.Strategy.allows(n.ID) && holds(n.Total, s.Need) && s.Labels.Matches(n.Labels)
+	return n.State == Alive && s.Strategy.allows(n.ID) && holds(n.Total, s.Need) && s.Labels.Matches(n.Labels) && n.lends(s)
+}
+
+// lends tells whether the node takes what does not name it. One without CPUs, as of a program that connects to a cluster, takes only what it was given other
+// resources for; every node has memory. In Ray what asks for nothing runs there too.
+func (n *Node) lends(s *Shape) bool {
+	return amountOf(n.Total, sched.CPU) > 0 || s.Strategy.Kind == Affinity && s.Strategy.Node == n.ID ||
+		slices.ContainsFunc(s.Need, func(x wire.Resource) bool { return x.Name != sched.Memory })
 }
 
 // free tells of a node that is able whether it could run the shape now. What waits there of the shape comes first: a report may be older than that the
