@@ -81,7 +81,7 @@ func (l *links) box(node ids.Home) *link.Box {
 	defer l.mu.Unlock()
 	b := l.boxes[node]
 	if b == nil {
-		b = link.New(link.Config{Home: node, Sender: l.hub, Life: l.life, Dropped: func(m internode.Msg, err error) {
+		b = link.New(link.Config{Home: node, Sender: l.hub, Life: l.life, Agreed: func() uint32 { return l.hub.Agreed(node) }, Dropped: func(m internode.Msg, err error) {
 			l.limited.warn("a message to another node could not be encoded", "node", node, "message", m.Kind(), "err", err)
 		}})
 		l.boxes[node] = b

@@ -1,6 +1,8 @@
 package internode
 
 import (
+	"reflect"
+
 	"mobula/internal/errs"
 	"mobula/internal/protofield"
 	"mobula/wire"
@@ -10,9 +12,16 @@ import (
 const MaxPayload = 64 << 20
 
 // An Encoder makes the payloads for one other node. It keeps the encodings of task options, which repeat. The zero value is ready. One goroutine at a time.
-type Encoder struct{ local wire.Encoder }
+type Encoder struct {
+	// Agreed is the version that both nodes speak; 0: none was agreed yet. What it lacks is refused.
+	Agreed uint32
 
-// Append appends messages to a payload. On an error, errs.ErrInvalid, b is what it was, and the error names the message that cannot be sent.
+	local wire.Encoder
+	since map[reflect.Type]uint32 // of a test; nil: the package's
+}
+
+// Append appends messages to a payload. On an error, errs.ErrInvalid, or errs.ErrVersion for what the other node does not know, b is what it was, and the error names
+// the message that cannot be sent.
 func (e *Encoder) Append(b []byte, msgs ...Msg) ([]byte, error) {
 	out := b
 	for i, m := range msgs {
@@ -21,6 +30,9 @@ func (e *Encoder) Append(b []byte, msgs ...Msg) ([]byte, error) {
 		}
 		if inside, ok := inSchema(m); !ok {
 			return b, errs.New(errs.CodeInvalid, "%v: a %T does not go between nodes", m.Kind(), inside)
+		}
+		if err := e.lacks(m); err != nil {
+			return b, err
 		}
 		var at int
 		out, at = protofield.Open(out, protofield.Number(m.Kind()))

@@ -22,7 +22,8 @@
 // the node of a worker passes them on as they came (wire.Encoded).
 //
 // Version grows when a message or an enum's value is added. Two nodes say which versions they speak when they connect (package remote/shell): where they have
-// none in common they do not talk, and each names both; else the lower of the two is agreed, and nothing that it lacks is sent. A field may be added without a
+// none in common they do not talk, and each names both; else the lower of the two is agreed, and nothing that it lacks is sent (since.go: the Encoder refuses it, and
+// whoever would send a new message asks first what was agreed). A field may be added without a
 // new version, since readers skip what they do not know.
 //
 // An empty list, map or byte string arrives as nil.
@@ -35,6 +36,6 @@
 //
 // An Encoder and a Decoder own the tables for one other node, and nothing else. Nothing blocks.
 //
-// errs.ErrInvalid: a message that cannot be sent. errs.ErrPermission: one that its sender may not send. errs.ErrProtocol: a malformed payload. errs.ErrVersion, which is also errs.ErrProtocol: a message that this
+// errs.ErrInvalid: a message that cannot be sent; errs.ErrVersion: one that the other node does not know. errs.ErrPermission: one that its sender may not send. errs.ErrProtocol: a malformed payload. errs.ErrVersion, which is also errs.ErrProtocol: a message that this
 // build does not know; it names the versions.
 package internode

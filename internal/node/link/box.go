@@ -26,6 +26,7 @@ type Config struct {
 	Home    ids.Home
 	Sender  Sender
 	Life    context.Context                  // ends when nothing is sent any more
+	Agreed  func() uint32                    // the version of package internode that both nodes speak; 0: none was agreed yet. nil: there is none
 	Dropped func(m internode.Msg, err error) // is called with what could not be sent
 }
 
@@ -149,6 +150,9 @@ func (b *Box) payload(batch []item) (payload []byte, n int) {
 
 // encoded is payload, in a buffer.
 func (b *Box) encoded(batch []item, payload []byte) (_ []byte, n int) {
+	if b.cfg.Agreed != nil {
+		b.enc.Agreed = b.cfg.Agreed()
+	}
 	for n < len(batch) && len(payload) < enough {
 		if r := batch[n].receipt; r != nil {
 			if len(payload) > 0 {
