@@ -130,13 +130,13 @@ func (a *app) taskTable(w io.Writer, ts []state.Task) {
 	var nodes []string
 	for _, t := range ts {
 		nodes = append(nodes, t.Node)
-		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Submitted), a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.Callsite, t.Reason})
+		data = append(data, []string{t.ID, t.Name, t.Kind, t.State, a.since(t.Submitted), a.since(t.Since), strconv.Itoa(int(t.Attempt)), t.Job, t.Worker, t.RunsOn, t.Callsite, t.Reason})
 	}
 	rows(w, columns{
 		nodes: nodes,
-		head:  []string{"TASK", "NAME", "KIND", "STATE", "AGE", "SINCE", "ATTEMPT", "JOB", "WORKER", "CALLED", "REASON"},
-		right: []string{"AGE", "SINCE", "ATTEMPT", "JOB"},
-		less:  []string{"CALLED", "WORKER", "ATTEMPT", "JOB", "KIND", "AGE", "REASON", "NAME", "SINCE"},
+		head:  []string{"TASK", "NAME", "KIND", "STATE", "AGE", "SINCE", "ATTEMPT", "JOB", "WORKER", "RUNS ON", "CALLED", "REASON"},
+		right: []string{"AGE", "SINCE", "ATTEMPT", "JOB", "RUNS ON"},
+		less:  []string{"CALLED", "WORKER", "ATTEMPT", "RUNS ON", "JOB", "KIND", "AGE", "REASON", "NAME", "SINCE"},
 	}, data)
 }
 
@@ -145,13 +145,13 @@ func (a *app) actorTable(w io.Writer, as []state.Actor) {
 	var nodes []string
 	for _, x := range as {
 		nodes = append(nodes, x.Node)
-		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, x.Worker, dash(x.PID), x.Reason})
+		data = append(data, []string{x.ID, x.Type, x.Namespace, x.Name, x.State, a.since(x.Created), strconv.Itoa(x.Restarts), strconv.Itoa(x.Resets), strconv.Itoa(x.Pending), strconv.Itoa(x.Running), x.Job, x.Worker, x.RunsOn, dash(x.PID), x.Reason})
 	}
 	rows(w, columns{
 		nodes: nodes,
-		head:  []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "WORKER", "PID", "REASON"},
-		right: []string{"AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "PID"},
-		less:  []string{"PID", "RESETS", "JOB", "NAMESPACE", "WORKER", "WAITING", "RUNNING", "AGE", "RESTARTS", "REASON", "NAME", "TYPE"},
+		head:  []string{"ACTOR", "TYPE", "NAMESPACE", "NAME", "STATE", "AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "WORKER", "RUNS ON", "PID", "REASON"},
+		right: []string{"AGE", "RESTARTS", "RESETS", "WAITING", "RUNNING", "JOB", "RUNS ON", "PID"},
+		less:  []string{"PID", "RESETS", "JOB", "NAMESPACE", "WORKER", "RUNS ON", "WAITING", "RUNNING", "AGE", "RESTARTS", "REASON", "NAME", "TYPE"},
 	}, data)
 }
 

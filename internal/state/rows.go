@@ -13,6 +13,7 @@ type Task struct {
 	Submitted int64  `json:"submitted"`       // Unix ns; 0: not known
 	Since     int64  `json:"since"`           // in this state, Unix ns
 	Worker    string `json:"worker,omitempty"`
+	RunsOn    string `json:"runs_on,omitempty"` // the node of its worker, by its id
 	Actor     string `json:"actor,omitempty"`
 	Parent    string `json:"parent,omitempty"`
 	Callsite  string `json:"callsite,omitempty"` // of a sample of the tasks
@@ -43,6 +44,7 @@ type Actor struct {
 	Pending   int    `json:"pending"`       // calls that wait
 	Running   int    `json:"running"`       // calls pushed to it and not done
 	Worker    string `json:"worker,omitempty"`
+	RunsOn    string `json:"runs_on,omitempty"` // the node of its worker, by its id
 	PID       int    `json:"pid,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why it is dead, or was made anew last
 	Node      string `json:"node,omitempty"`   // where it is listed; empty: the node that was asked is alone

@@ -192,3 +192,10 @@ def test_nodes_that_do_not_answer_are_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(state, "request", lambda *_: page)
     with pytest.warns(RuntimeWarning, match="what node n2 has is missing: no answer within 5s"):
         assert [j["node"] for j in state.list_jobs()] == ["n1"]
+
+
+def test_an_actor_is_listed_by_its_class_and_with_its_node(node: mobula.Node) -> None:
+    a = Logger.remote()
+    at = get(a.same.remote(1)) and mobula.get_runtime_context().get_node_id()
+    [row] = state.list_actors([("id", "=", a._actor_id)])
+    assert (row["type"], row["runs_on"]) == ("test_seen.Logger", at)

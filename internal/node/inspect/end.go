@@ -67,7 +67,7 @@ func (n *Inspector) Kill(ctx context.Context, r state.KillRequest) (done state.K
 	if err != nil {
 		return done, err
 	}
-	done = state.Killed{Actor: was.ID.String(), Type: was.Opts.Func, Name: was.Opts.ActorName, Was: was.State.String(), State: was.State.String()}
+	done = state.Killed{Actor: was.ID.String(), Type: taskName(was.Opts), Name: was.Opts.ActorName, Was: was.State.String(), State: was.State.String()}
 	n.Log.Info("an actor is killed by request", "actor", done.Actor, "type", done.Type, "restart", r.Restart)
 	if err := o.Ref.Send(ctx, owner.FromDirectory{Msg: owner.KillRequested{Actor: id, Restart: r.Restart}}); err != nil {
 		return done, err

@@ -228,7 +228,7 @@ func (n *Inspector) actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 	if a == nil {
 		return "waits for its actor"
 	}
-	name := fmt.Sprintf("actor %v (%s)", a.ID, a.Opts.Func)
+	name := fmt.Sprintf("actor %v (%s)", a.ID, taskName(a.Opts))
 	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times and %d times more because of others, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Resets, a.Pending, a.Queued))
 	switch {
 	case a.Due != 0:

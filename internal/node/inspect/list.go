@@ -191,7 +191,7 @@ func (n *Inspector) taskRow(v *owner.TaskView) state.Task {
 		}
 	}
 	if v.Worker != 0 {
-		r.Worker = v.Worker.String()
+		r.Worker, r.RunsOn = v.Worker.String(), v.Worker.Home().String()
 	}
 	if !v.Actor.IsZero() {
 		r.Actor = v.Actor.String()
@@ -246,12 +246,12 @@ func (n *Inspector) Actors(ctx context.Context, q state.Query) (page state.List[
 
 func (n *Inspector) actorRow(v *owner.ActorView) state.Actor {
 	r := state.Actor{
-		ID: v.ID.String(), Type: v.Opts.Func, Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
+		ID: v.ID.String(), Type: taskName(v.Opts), Name: v.Opts.ActorName, Namespace: v.Opts.Namespace, State: v.State.String(),
 		Job: v.ID.Job().String(), Detached: v.Opts.Detached, Created: timeOf(v.Born), Restarts: v.Restarts, Resets: v.Resets, Due: v.Due, Pending: v.Queued, Running: v.Pending - v.Queued,
 		Node: n.node.Listed(),
 	}
 	if v.Worker != 0 {
-		r.Worker = v.Worker.String()
+		r.Worker, r.RunsOn = v.Worker.String(), v.Worker.Home().String()
 		if s := n.node.Client(v.Worker); s != nil {
 			r.PID = int(s.PID)
 		}

@@ -33,7 +33,7 @@ Filter = tuple[str, str, Union[str, int, float, bool]]
 
 class Task(TypedDict, total=False):
     """kind: "task", "actor-creation" or "actor-call"; since: when it came into this state; callsite: only of a sample of the tasks; reason:
-    why it failed, or why it is retried."""
+    why it failed, or why it is retried; runs_on: the id of its worker's node; node: where it is listed."""
 
     id: str
     name: str
@@ -44,6 +44,7 @@ class Task(TypedDict, total=False):
     attempt: int
     since: int
     worker: str
+    runs_on: str
     actor: str
     parent: str
     callsite: str
@@ -52,7 +53,8 @@ class Task(TypedDict, total=False):
 
 
 class Actor(TypedDict, total=False):
-    """resets: restarts that max_restarts does not count; due: when it will restart; pending, running: numbers of calls."""
+    """type: the name of its class; resets: restarts that max_restarts does not count; due: when it will restart; pending, running: numbers of calls;
+    runs_on: the id of its worker's node; node: where it is listed."""
 
     id: str
     type: str
@@ -67,6 +69,7 @@ class Actor(TypedDict, total=False):
     pending: int
     running: int
     worker: str
+    runs_on: str
     pid: int
     reason: str
     node: str
