@@ -21,6 +21,7 @@ type Config struct {
 	Window    int64 // how far a holder may be ahead of what has arrived
 	PeerBytes int64 // under way from one node
 	AllBytes  int64 // under way from all
+	PeerPulls int   // of one node that are served at once; a node of this build has no more under way, by PeerBytes (leastShare)
 	Conns     int   // to one node; more than one is of use where one core encrypts less than the network carries
 	Small     int64 // an object up to this size is sent to whoever asks, a larger one to one node at a time
 
@@ -37,7 +38,7 @@ type Config struct {
 func DefaultConfig(self ids.Home) Config {
 	return Config{
 		Self: self, First: 1,
-		Window: 8 * ChunkSize, PeerBytes: 32 * ChunkSize, AllBytes: 128 * ChunkSize, Conns: 1, Small: 4 * ChunkSize,
+		Window: 8 * ChunkSize, PeerBytes: 32 * ChunkSize, AllBytes: 128 * ChunkSize, PeerPulls: 32 << 10, Conns: 1, Small: 4 * ChunkSize,
 		Tries: 3, RetryMin: 50 * time.Millisecond, Alive: time.Second, Silence: 3 * time.Second, Stall: time.Minute,
 		Linger: 200 * time.Millisecond, Idle: time.Minute,
 	}

@@ -6,7 +6,7 @@
 // A Core is one node's part, a receiver and a holder in one. As a receiver it owns the fetches under way: which nodes may have the object, how much of
 // it has arrived, and the checksum of each chunk. As a holder it owns the sends: which node has pulled what, how far it is, and how far it may go. Whether a fetch
 // may begin the store has decided before it asked (decision 0018); this core only bounds what is under way at once, in all and from each node, and begins fetches in
-// the order in which they were asked for. Where an object is its owner knows: what a fetch is told of that is a hint.
+// the order in which they were asked for. A holder bounds how many pulls of one node it serves at once (Config.PeerPulls): those beyond are refused, and asked for again. Where an object is its owner knows: what a fetch is told of that is a hint.
 //
 // # A transfer
 //

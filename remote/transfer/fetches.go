@@ -64,6 +64,9 @@ func (c *Core) begin() {
 	}
 }
 
+// leastShare is what a pull counts as at least: however small the objects are, the pulls under way are bounded, and so is what they cost whom they are asked of.
+const leastShare = 4 << 10
+
 func (c *Core) beginOne(f *fetch) {
 	h, must, at := f.next(c.now)
 	f.at = at
@@ -71,7 +74,7 @@ func (c *Core) beginOne(f *fetch) {
 	case h == nil && at == math.MaxInt64:
 		c.end(f, f.noHolder())
 	case h != nil:
-		share := min(c.cfg.Window, f.size-f.got)
+		share := max(min(c.cfg.Window, f.size-f.got), leastShare)
 		if c.underWay+share <= c.cfg.AllBytes && c.peer(h.node).bytes+share <= c.cfg.PeerBytes {
 			c.pull(f, h, must, share)
 		}

@@ -16,6 +16,7 @@ type peer struct {
 	dialing int
 	waiting []*pull // for a connection
 	bytes   int64   // under way from it
+	sends   int     // what it pulls from here
 }
 
 // link is a connection. This node pulls on it if it has dialed; else the other one does, and this one sends.

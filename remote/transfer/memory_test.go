@@ -28,3 +28,42 @@ func TestAFetchWithoutMemory(t *testing.T) {
 		t.Errorf("the other one: over %v, %v; the second holder has sent %d bytes", on.over, on.err, w.nodes[1].sent)
 	}
 }
+
+// However many small objects a node wants of one other, and in however many pulls: those under way are bounded, by who pulls and by who sends, and all come.
+func TestPullsOfOneNodeAreBounded(t *testing.T) {
+	const objects, atOnce = 400, 64
+	for name, c := range map[string]struct {
+		set  func(*Config)
+		most int
+	}{
+		"who pulls": {func(c *Config) { c.PeerBytes = atOnce * leastShare }, atOnce},
+		"who sends": {func(c *Config) { c.PeerPulls, c.Tries, c.RetryMin = atOnce, 12, time.Millisecond }, atOnce},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t.Fatalf, 2, c.set)
+			var all []*memory
+			for i := range objects {
+				w.nodes[0].has[object(i)] = 100
+				all = append(all, w.nodes[1].fetch(object(i), 100, 1))
+			}
+			most, left := 0, objects
+			for range 1000 {
+				w.run(time.Second, func() bool { most = max(most, len(w.nodes[0].core.sends)); return false })
+				left = 0
+				for _, m := range all {
+					if !m.over {
+						left++
+					} else if m.err != nil {
+						t.Fatal(m.err)
+					}
+				}
+				if left == 0 {
+					break
+				}
+			}
+			if left > 0 || most > c.most || most == 0 {
+				t.Errorf("%d objects have not come, %d pulls were served at once, at most %d are to be", left, most, c.most)
+			}
+		})
+	}
+}

@@ -17,7 +17,7 @@ type pull struct {
 
 // pull has a fetch ask a node.
 func (c *Core) pull(f *fetch, h *holder, must bool, share int64) {
-	p := &pull{token: c.token, fetch: f, holder: h, must: must, from: f.got, limit: f.got + share, share: share, progress: c.now}
+	p := &pull{token: c.token, fetch: f, holder: h, must: must, from: f.got, limit: min(f.got+share, f.size), share: share, progress: c.now}
 	c.token++
 	c.pulls[p.token] = p
 	f.pull = p

@@ -33,6 +33,8 @@ func (c *Core) pulled(l *link, p Pull) {
 	}
 	f := c.fetches[p.Object]
 	switch {
+	case c.peer(l.node).sends >= c.cfg.PeerPulls:
+		c.deny(l, p, Failed) // it asks again in a while
 	case f != nil && f.size != p.Size:
 		c.deny(l, p, Missing)
 	case f != nil && f.waitsFor(l.node, p):
@@ -60,6 +62,7 @@ func (c *Core) deny(l *link, p Pull, why Reason) {
 
 func (c *Core) accept(s *send) {
 	c.sends[s.sendKey] = s
+	c.peer(s.to).sends++
 	c.join(s)
 	if len(s.link.sends) == 0 {
 		s.link.said = c.now
@@ -106,6 +109,7 @@ func (c *Core) refuse(s *send, why Reason) {
 // endSend forgets a send. Nobody reads what the store has served for it.
 func (c *Core) endSend(s *send) {
 	delete(c.sends, s.sendKey)
+	c.peer(s.to).sends--
 	c.part(s)
 	s.link.sends = slices.DeleteFunc(s.link.sends, func(x *send) bool { return x == s })
 	if s.relay == nil {
