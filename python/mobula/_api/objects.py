@@ -122,8 +122,8 @@ def wait(refs: Iterable[Any], *, num_returns: int = 1, timeout: Optional[float] 
 
         ready, rest = mobula.wait(refs, num_returns=1, timeout=5)
 
-    ValueError if a reference is listed twice or num_returns is out of range. fetch_local is accepted and does nothing: on one node
-    every value is local.
+    ValueError if a reference is listed twice or num_returns is out of range. fetch_local is accepted and does nothing: an object
+    is ready once it is made, on whichever node. What lies on another node get brings here.
     """
     if isinstance(refs, ObjectRef):
         raise TypeError("wait: want a list of references")
