@@ -80,7 +80,24 @@ func (f *farOwners) pass(x dealing.Pair, m owner.PeerMsg) {
 	case !slices.Contains(f.cfg.Cluster.Others(), node):
 		f.seek(node)
 	}
-	f.links.say(node, betweenOwners(x.Own, x.Far, m))
+	f.say(node, betweenOwners(x.Own, x.Far, m))
+}
+
+// say says something to another node. Before the first talk with it nobody knows whether its release has such a message: what is said waits, and the node is asked for
+// its time, which every release understands.
+func (f *farOwners) say(node ids.Home, m internode.Msg) {
+	f.mu.Lock()
+	waiting, waits := f.unmet[node]
+	if !waits && f.links.hub.Agreed(node) != 0 {
+		f.mu.Unlock()
+		f.links.say(node, m)
+		return
+	}
+	f.unmet[node] = append(waiting, m)
+	f.mu.Unlock()
+	if !waits {
+		f.links.say(node, f.links.askTime())
+	}
 }
 
 // notReached refuses what was said to an owner that this node cannot talk with, if an answer is waited for.
@@ -121,19 +138,22 @@ func (f *farOwners) told(x dealing.Pair, m owner.PeerMsg) {
 	}
 	f.dealings.Forget(x)
 	if owner.Asks(m) {
-		f.links.say(x.Far.Home(), betweenOwners(x.Own, x.Far, owner.JobGone{}))
+		f.say(x.Far.Home(), betweenOwners(x.Own, x.Far, owner.JobGone{}))
 	}
 }
 
 // over tells those that a job of this node had to do with that it is over.
 func (f *farOwners) over(job ids.JobID) {
 	for _, far := range f.dealings.Take(job) {
-		f.links.say(far.Home(), betweenOwners(job, far, owner.JobGone{}))
+		f.say(far.Home(), betweenOwners(job, far, owner.JobGone{}))
 	}
 }
 
 // gone tells the owners of this node that the jobs of another are gone with it.
 func (f *farOwners) gone(node ids.Home, err *errs.Error) {
+	f.mu.Lock()
+	delete(f.unmet, node)
+	f.mu.Unlock()
 	for _, x := range f.dealings.WithHome(node) {
 		f.oneGone(x, err)
 	}
@@ -151,10 +171,23 @@ func (f *farOwners) rejoined(node ids.Home) {
 	}
 }
 
-// met refuses what is waited for of a node that is connected now, if its release has no messages for owners.
+// met says what has waited for a node that is connected now. If its release has no messages for owners, that is refused, and with it whatever else is waited for there.
 func (f *farOwners) met(node ids.Home) {
+	f.mu.Lock()
 	speaks := f.links.hub.Agreed(node)
-	if speaks == 0 || speaks >= internode.PeersTalk {
+	if speaks == 0 {
+		f.mu.Unlock()
+		return
+	}
+	waiting := f.unmet[node]
+	delete(f.unmet, node)
+	if speaks >= internode.PeersTalk {
+		for _, m := range waiting {
+			f.links.say(node, m) // what is said from now on comes after it
+		}
+	}
+	f.mu.Unlock()
+	if speaks >= internode.PeersTalk {
 		return
 	}
 	for _, x := range f.dealings.WithHome(node) {

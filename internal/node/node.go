@@ -158,7 +158,7 @@ func (n *Node) compose() {
 		agents: make(map[ids.JobID]*agent), clearing: newClearing(), clocks: clocks.New(), names: make(map[ids.Home]string),
 		opened: make(map[ids.JobID][]ids.Home), lives: known,
 	}
-	n.far = farOwners{base: b, numbers: &n.numbers, control: &n.control, owners: &n.owners, links: &n.links, dealings: dealing.New(), sought: make(map[ids.Home]bool)}
+	n.far = farOwners{base: b, numbers: &n.numbers, control: &n.control, owners: &n.owners, links: &n.links, dealings: dealing.New(), sought: make(map[ids.Home]bool), unmet: make(map[ids.Home][]internode.Msg)}
 	n.wired = wired{
 		base: b, numbers: &n.numbers, control: &n.control, links: &n.links, requests: &n.requests, lives: known,
 		nodes: make(map[ids.Home]membership.Node), alive: make(map[ids.Home]uint64), beats: make(map[ids.Home]membership.Beat), reports: make(map[ids.Home]bool),

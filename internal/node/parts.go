@@ -233,7 +233,8 @@ type farOwners struct {
 	early    earlyWords     // until the hub is open
 
 	mu     sync.Mutex
-	sought map[ids.Home]bool // guarded by mu: nodes of which the control plane is being asked
+	sought map[ids.Home]bool            // guarded by mu: nodes of which the control plane is being asked
+	unmet  map[ids.Home][]internode.Msg // guarded by mu: what is to be said to nodes that this one has not talked with yet
 }
 
 // wired is the node's place in a cluster whose nodes talk over a network: how it got in, its port, and what it hears of the others.

@@ -64,7 +64,7 @@ func (l *links) say(node ids.Home, m internode.Msg) {
 func (l *links) encoder(node ids.Home) *internode.Encoder {
 	e := l.encoders[node]
 	if e == nil {
-		e = &internode.Encoder{}
+		e = &internode.Encoder{Agreed: internode.Version}
 		l.encoders[node] = e
 	}
 	return e

@@ -50,7 +50,7 @@ func BenchmarkEncode(b *testing.B) {
 			perTask(b)
 		})
 		b.Run(name+"/between", func(b *testing.B) {
-			var e Encoder
+			e := Encoder{Agreed: Version}
 			var buf []byte
 			m := envelope(name, msgs)
 			b.ReportAllocs()
@@ -101,7 +101,7 @@ func perTask(b *testing.B) {
 func TestAllocationsOfAnEnvelope(t *testing.T) {
 	for name, msgs := range path() {
 		m := envelope(name, msgs)
-		var e Encoder
+		e := Encoder{Agreed: Version}
 		buf, _ := e.Append(nil, m)
 		if n := testing.AllocsPerRun(100, func() { buf, _ = e.Append(buf[:0], m) }); n > 0 {
 			t.Errorf("encoding %s allocates %.1f times", name, n)

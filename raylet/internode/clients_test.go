@@ -24,7 +24,7 @@ func TestOnlyReports(t *testing.T) {
 		{"another message behind reports", []Msg{from(done), &JobClosed{Job: 1}}, false},
 		{"another message", []Msg{&JobClosed{Job: 1}}, false},
 	} {
-		var e Encoder
+		e := Encoder{Agreed: Version}
 		payload, err := e.Append(nil, c.msgs...)
 		if err != nil {
 			t.Fatal(err)

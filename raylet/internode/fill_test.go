@@ -229,7 +229,7 @@ func locals(s source) (msgs []wire.Msg) {
 
 func encode(t testing.TB, msgs ...Msg) []byte {
 	t.Helper()
-	b, err := new(Encoder).Append(nil, msgs...)
+	b, err := (&Encoder{Agreed: Version}).Append(nil, msgs...)
 	if err != nil {
 		t.Fatalf("%+v: %v", msgs, err)
 	}

@@ -123,7 +123,7 @@ func TestWhatCannotBeSent(t *testing.T) {
 		{"too large", &ToStore{Msg: objectstore.SealObject{Meta: make([]byte, MaxPayload)}}, fmt.Sprint("the limit is ", MaxPayload)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var e Encoder
+			e := Encoder{Agreed: Version}
 			got, err := e.Append(before, &CloseJob{Job: 1}, c.msg)
 			if !errors.Is(err, errs.ErrInvalid) || !strings.Contains(err.Error(), c.word) || !bytes.Equal(got, before) {
 				t.Fatalf("got %d bytes and %v, want %q and what there was", len(got), err, c.word)

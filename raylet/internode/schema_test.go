@@ -87,7 +87,7 @@ func TestMessagesAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		payload := encode(t, want...)
 		if two := encode(t, want[0]); len(want) > 1 {
-			rest, err := new(Encoder).Append(two, want[1:]...)
+			rest, err := (&Encoder{Agreed: Version}).Append(two, want[1:]...)
 			if err != nil || !slices.Equal(rest, payload) {
 				rt.Fatalf("one after the other they are %x (%v), together %x", rest, err, payload)
 			}

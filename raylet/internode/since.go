@@ -8,7 +8,10 @@ import (
 
 // since has the versions above MinVersion that added a message, by its type: of an envelope, or of what is inside. A message that is not here is of MinVersion. What is sent
 // in place of a new message to a node that lacks it is up to who sends; the Encoder refuses it.
-var since = map[reflect.Type]uint32{}
+var since = map[reflect.Type]uint32{
+	reflect.TypeFor[*PeerWords](): PeersTalk,
+	reflect.TypeFor[*ToPeer]():    PeersTalk,
+}
 
 // lacks tells why a message is not for a node that speaks no more than a version; nil: it is.
 func (e *Encoder) lacks(m Msg) error {
