@@ -256,7 +256,7 @@ func (m *model) lost(n *Node, l objectstore.Lost) {
 	// That a result was freed is not logged while its task is known: an owner that was rebuilt asks for it, and has it made again. Or it has something sealed once
 	// more that the one before had let go of.
 	rebuilt := m.rebuilt[l.ID.Job()]
-	if !m.rot[l.ID] && !(rebuilt && !l.ID.IsPut()) && !(rebuilt && l.Client != 0 && m.handles[l.ID] == 0) {
+	if !m.rot[l.ID] && (!rebuilt || l.ID.IsPut() && (l.Client == 0 || m.handles[l.ID] != 0)) {
 		w.fail("the store has lost %s, and no fault explains that: %v", briefObject(l.ID), l.Err)
 	}
 	m.rot[l.ID] = true

@@ -115,7 +115,7 @@ func said(t *testing.T, a, b net.Conn, words []byte) {
 	all.Wait()
 }
 
-func clear(c net.Conn) bool {
+func bareConn(c net.Conn) bool {
 	_, ok := c.(*watched).Conn.(inClear)
 	return ok
 }
@@ -126,7 +126,7 @@ var secret = bytes.Repeat([]byte("bytes of an object. "), 50_000)
 func TestObjectsOnTheLoopbackGoInClear(t *testing.T) {
 	all := objectNodes(t, 2, nil)
 	a, b := connect(t, all[0], all[1])
-	if !clear(a) || !clear(b) {
+	if !bareConn(a) || !bareConn(b) {
 		t.Error("the connection is encrypted")
 	}
 	said(t, a, b, secret)
@@ -137,7 +137,7 @@ func TestObjectsThroughATunnelAreEncrypted(t *testing.T) {
 	tunnel := newTunnel(t)
 	all := objectNodes(t, 2, func(_ ids.Home, at string) string { return tunnel.to(at) })
 	a, b := connect(t, all[0], all[1])
-	if clear(a) || clear(b) {
+	if bareConn(a) || bareConn(b) {
 		t.Error("the connection is in clear")
 	}
 	said(t, a, b, secret)
@@ -216,7 +216,7 @@ func TestObjectsOfAnOlderNode(t *testing.T) {
 		_ = a.Close()
 	}
 	a, b := connect(t, all[0], all[1])
-	if clear(a) || clear(b) {
+	if bareConn(a) || bareConn(b) {
 		t.Error("the connection is in clear")
 	}
 	said(t, a, b, secret)
