@@ -46,12 +46,12 @@ func Main() bool {
 	}
 	if err != nil {
 		fmt.Println(err)
-		os.Exit(1)
+		return true
 	}
 	ns.Start()
 	if !ns.ReadyForConnections(testkit.Patience()) {
 		fmt.Println("it does not start")
-		os.Exit(1)
+		return true
 	}
 	fmt.Println("up")
 	_, _ = io.Copy(io.Discard, os.Stdin) // ends with the test
