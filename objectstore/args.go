@@ -2,7 +2,6 @@ package objectstore
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"mobula/internal/errs"
@@ -320,7 +319,7 @@ func (ar *args) failSet(s *argSet, i int, err *errs.Error) {
 
 // exceedsLimit says why a set can never be in memory: it is more than the segment and the files outside it may hold.
 func (ar *args) exceedsLimit(s *argSet) *errs.Error {
-	most := ar.space.alloc.Limit() + min(ar.cfg.FallbackBytes, math.MaxUint64-ar.space.alloc.Limit())
+	most := plus(ar.space.alloc.Limit(), ar.cfg.FallbackBytes)
 	if n := ar.setBytes(s); n > most {
 		return errs.New(errs.CodeStoreFull, "%d objects of %d bytes have to be in memory together, and the store may hold %d: its limit is %d and its disk budget %d: raise one of the two, or take fewer at a time",
 			len(s.objs), n, most, ar.space.alloc.Limit(), ar.cfg.FallbackBytes)
@@ -340,13 +339,13 @@ func (ar *args) setBytes(s *argSet) (n uint64) {
 	return n
 }
 
-// noRoom is called for a set when one of its objects finds no room anywhere. If others hold memory that they may let go of, the set gives up its own, so
-// that they can go on, and is admitted again later. Otherwise there will never be room, and the set is refused.
+// noRoom is called for a set when one of its objects finds no room anywhere. If that is for what programs keep, which they may let go of, the set gives up its
+// own, so that others can go on, and is admitted again later.
 func (ar *args) noRoom(s *argSet, err *errs.Error) {
 	switch {
 	case !s.admitted || ar.findSet(s.req.Task, s.req.Attempt) != s:
 		return // it was called for another of its objects before
-	case s.answered || err.Code != errs.CodeStoreFull || ar.alone(s):
+	case s.answered || err.Code != errs.CodeStoreFull:
 		err = errs.New(err.Code, "%d objects of %d bytes have to be in memory together: %s", len(s.objs), ar.setBytes(s), err.Msg)
 		ar.refuseSet(s, err)
 		return
@@ -356,21 +355,6 @@ func (ar *args) noRoom(s *argSet, err *errs.Error) {
 	ar.argWait.Push(s)
 	ar.argsAt = ar.after(ar.cfg.Stall)
 	ar.wakeAt(ar.argsAt)
-}
-
-// alone tells whether nobody but an admitted set, which has no room, holds any memory.
-func (ar *args) alone(s *argSet) bool {
-	if len(ar.objects.pinned)+len(ar.nodes.exports)+len(ar.clients.old)+len(ar.creates.grants)+len(ar.copies.inFlightReads) > 0 || ar.recovering {
-		return false
-	}
-	for _, l := range ar.sets {
-		for _, x := range l {
-			if x != s && x.admitted {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // refuseSet ends a set that cannot be in memory; its objects are kept.

@@ -43,44 +43,33 @@ func (w *world) readable(objs []ids.ObjectID) {
 }
 
 func TestArgumentsThatCanNeverBeInMemoryAreRefused(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		n     int
-		wait  time.Duration
-		words []string
-	}{
-		{"by their sum, at once", 4, 0, []string{"4 objects of 41943040 bytes", "may hold 33554432", "limit is 16777216", "disk budget 16777216"}},
-		{"as they do not pack, when all that is let go has been", 3, 10 * time.Second, []string{"3 objects of 31457280 bytes", "10485760 bytes asked", "limit 16777216", "in fallback files 10485760 of 16777216"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w, args := spilledPuts(t, c.n)
-			w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args})
-			w.relist(int64(c.wait))
-			if len(w.refused) != 1 || w.refused[0].Task != task(5) || !errors.Is(w.refused[0].Err, errs.ErrStoreFull) {
-				t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
-			}
-			for _, word := range c.words {
-				if !strings.Contains(w.refused[0].Err.Msg, word) {
-					t.Errorf("%q does not say %q", w.refused[0].Err.Msg, word)
-				}
-			}
-			w.readable(args)
-			w.step(PinArgs{Job: 1, Task: task(6), Worker: 1, IDs: args[:2]})
-			w.relist(int64(5 * time.Second))
-			if got := w.argsOK[NoteKey{Task: task(6)}]; len(got.Values) != 2 {
-				t.Errorf("two of them: %+v", got)
-			}
-		})
+	w, args := spilledPuts(t, 4)
+	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args})
+	if len(w.refused) != 1 || w.refused[0].Task != task(5) || !errors.Is(w.refused[0].Err, errs.ErrStoreFull) {
+		t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
+	}
+	for _, word := range []string{"4 objects of 41943040 bytes", "may hold 33554432", "limit is 16777216", "disk budget 16777216"} {
+		if !strings.Contains(w.refused[0].Err.Msg, word) {
+			t.Errorf("%q does not say %q", w.refused[0].Err.Msg, word)
+		}
+	}
+	w.readable(args)
+	w.step(PinArgs{Job: 1, Task: task(6), Worker: 1, IDs: args[:3]}) // one in memory, and two files that are more than the disk budget
+	w.relist(int64(5 * time.Second))
+	if got := w.argsOK[NoteKey{Task: task(6)}]; len(got.Values) != 3 {
+		t.Errorf("three of them: %+v, refused %+v", got, w.refused)
 	}
 }
 
 // What others hold may be let go: a task whose arguments have no room beside it waits for that,
 // holds nothing meanwhile, and then runs.
 func TestArgumentsWaitForWhatOthersHold(t *testing.T) {
-	w, args := spilledPuts(t, 3)
-	w.step(PinForGet{Client: 1, ID: put(2)})
-	w.relist(int64(time.Second))
-	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args[:2]}) // beside the view one of them has room, in a file
+	w, args := spilledPuts(t, 5)
+	for _, id := range args[2:] {
+		w.step(PinForGet{Client: 1, ID: id})
+		w.relist(int64(2 * time.Second))
+	}
+	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args[:2]}) // beside the views one of them has room, in a file
 	logged := len(w.logs)
 	for range 10 {
 		w.relist(int64(5 * time.Second))

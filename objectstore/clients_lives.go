@@ -49,7 +49,7 @@ func (c *Core) clientGone(client ids.ClientID) {
 			}
 		}
 		if len(o.pins) == 0 {
-			delete(c.pinned, o)
+			c.unviewed(o)
 		}
 		c.relist(o)
 	}

@@ -312,14 +312,14 @@ func TestADriverWhoseViewsFillTheStore(t *testing.T) {
 	}
 	w.write(1, 0, w.created[r])
 	w.seal(1, 0, w.created[r], 8*mib)
+	w.step(PinForGet{Client: 1, ID: put(2)}) // the same view, outside the segment
+	if n := len(w.resolved); n != 2 || w.resolved[1].Extent.File == 0 {
+		t.Fatalf("view of a fallback object: %+v", w.resolved[n-1])
+	}
 	next := w.create(1, put(3), 0, 5*mib, ids.TaskID{})
 	w.relist(int64(time.Millisecond))
 	if m := w.created[next]; m == nil || m.Extent.File == 0 {
 		t.Fatalf("the next create waits for another stall: %+v", m)
-	}
-	w.step(PinForGet{Client: 1, ID: put(2)}) // the same view, outside the segment
-	if n := len(w.resolved); n != 2 || w.resolved[1].Extent.File == 0 {
-		t.Fatalf("view of a fallback object: %+v", w.resolved[n-1])
 	}
 	last := w.create(1, put(4), 0, 8*mib, ids.TaskID{})
 	w.relist(int64(2 * time.Second))
@@ -328,6 +328,7 @@ func TestADriverWhoseViewsFillTheStore(t *testing.T) {
 	}
 	w.unpin(1, put(2), 1)
 	w.step(Free{[]ids.ObjectID{put(2)}})
+	w.relist(0)
 	if len(w.files) != 1 {
 		t.Fatalf("%d fallback files left, want the one of the unsealed create", len(w.files))
 	}

@@ -66,7 +66,7 @@ func (cr *creates) grantDemand(d *demand) {
 	cr.leaveQueue(d)
 	g := &grant{grantKey: grantKey{d.id, d.attempt}, client: d.client, task: d.task, size: d.need, job: d.job, block: d.block, file: d.file, path: d.path, slot: cr.objects.newSlot(), cold: d.cold && d.file == 0}
 	cr.grants[g.grantKey] = g
-	cr.space.grantBytes += g.footprint()
+	cr.count(g)
 	cr.counts.Creates++
 	cr.emit(WriteRecord{g.slot, g.record()})
 	cr.clients.announce(g.client, g.file, g.size, g.path)
@@ -78,6 +78,20 @@ func (g *grant) footprint() uint64 {
 		return g.size
 	}
 	return g.block.Size
+}
+
+func (cr *creates) count(g *grant) {
+	cr.space.grantBytes += g.footprint()
+	if g.task.IsZero() {
+		cr.space.putBytes += g.size
+	}
+}
+
+func (cr *creates) uncount(g *grant) {
+	cr.space.grantBytes -= g.footprint()
+	if g.task.IsZero() {
+		cr.space.putBytes -= g.size
+	}
 }
 
 func (g *grant) record() record.Record {
@@ -152,7 +166,7 @@ func (cr *creates) withdraw(d *demand) {
 
 func (cr *creates) dropGrant(g *grant) {
 	delete(cr.grants, g.grantKey)
-	cr.space.grantBytes -= g.footprint()
+	cr.uncount(g)
 	cr.objects.clearSlot(g.slot)
 	if g.cold {
 		cr.space.punchUnwritten(g.block)
@@ -196,7 +210,7 @@ func (cr *creates) seal(e SealObject) {
 		cr.restores.supersede(e.ID, was, lostError(e.ID, "was made again"))
 	}
 	delete(cr.grants, k)
-	cr.space.grantBytes -= g.footprint()
+	cr.uncount(g)
 	o := &object{id: e.ID, attempt: e.Attempt, slot: g.slot, size: e.Size, meta: e.Meta, job: g.job, resident: true, block: g.block, file: g.file, path: g.path}
 	if g.file == 0 {
 		if written := (e.Size + alloc.Page - 1) &^ (alloc.Page - 1); g.cold && written < g.block.Size {

@@ -83,7 +83,7 @@ func (os *objects) destroy(o *object) {
 			os.orphans[id] = l
 		}
 	}
-	delete(os.pinned, o)
+	os.unviewed(o)
 	os.progress.noteProgress()
 	os.clearSlot(o.slot)
 	if o.spilled {

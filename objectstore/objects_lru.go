@@ -2,7 +2,8 @@ package objectstore
 
 // What is spilled next: the head of the list of cold objects, those in memory that nothing pins and that have no copy elsewhere. An object joins the
 // list when its last pin falls, so the head is the one that was used longest ago. Those with a copy elsewhere are on a list of their own: their
-// memory is used again without a write, before anything is spilled (placing.go). The spiller takes from the head: see spill.
+// memory is used again without a write, before anything is spilled (placing.go). The spiller takes from the head: see spill. Those in a file outside the
+// segment are on a third list: a file is for what is pinned, and its bytes count against the disk budget.
 
 // relist brings an object's place in the lists and the books up to date after any change of its pins
 // or copies, and lets it go when nothing keeps it.
@@ -23,10 +24,14 @@ func (os *objects) relist(o *object) {
 		}
 	}
 	var want *lru
-	if o.resident && o.file == 0 && !pinned && !o.spilling && (!o.gone || len(o.copies) > 0) {
-		want = &os.cold
-		if o.spilled || o.of != nil || len(o.elsewhere) > 0 {
+	if o.resident && !pinned && !o.spilling && (!o.gone || len(o.copies) > 0) {
+		switch copied := o.spilled || o.of != nil || len(o.elsewhere) > 0; {
+		case o.file == 0 && copied:
 			want = &os.second
+		case o.file == 0:
+			want = &os.cold
+		case !copied:
+			want = &os.outside
 		}
 	}
 	if o.list != want {

@@ -17,8 +17,22 @@ func (os *objects) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 		}
 	}
 	r.o.addPin(client, id, r.sub, n)
-	os.pinned[r.o] = struct{}{}
+	os.viewed(r.o)
 	os.relist(r.o)
+}
+
+func (os *objects) viewed(o *object) {
+	if _, ok := os.pinned[o]; !ok {
+		os.pinned[o] = struct{}{}
+		os.viewedBytes += o.size
+	}
+}
+
+func (os *objects) unviewed(o *object) {
+	if _, ok := os.pinned[o]; ok {
+		delete(os.pinned, o)
+		os.viewedBytes -= o.size
+	}
 }
 
 // declarePins takes over the n pins on an id that a client has had since before a restart. Which of what has been the id they are on, the client cannot
@@ -26,7 +40,7 @@ func (os *objects) pin(client ids.ClientID, id ids.ObjectID, r ref, n uint32) {
 func (os *objects) declarePins(client ids.ClientID, id ids.ObjectID, r ref, current bool, n uint32) {
 	for _, x := range os.orphansOf(client, id) {
 		x.o.pins = append(x.o.pins, pin{client: client, id: id, sub: x.sub, n: n, merged: current})
-		os.pinned[x.o] = struct{}{}
+		os.viewed(x.o)
 		os.relist(x.o)
 	}
 	if current {
@@ -63,7 +77,7 @@ func (os *objects) dropMerged(client ids.ClientID, id ids.ObjectID) {
 // unpinned follows up on pins that fell.
 func (os *objects) unpinned(id ids.ObjectID, r ref) {
 	if len(r.o.pins) == 0 {
-		delete(os.pinned, r.o)
+		os.unviewed(r.o)
 	}
 	if r.o.values != nil {
 		os.dropFreedValue(id, r)

@@ -91,6 +91,7 @@ type space struct {
 	index          uint64 // bytes of the index, which count as the store's
 	pinnedBytes    uint64
 	grantBytes     uint64 // blocks and files granted, unsealed
+	putBytes       uint64 // of that, not of tasks
 	spillingBytes  uint64
 	fallbackBytes  uint64 // of fallback files
 	reserving      int
@@ -128,18 +129,20 @@ type stallState struct {
 // objects is the books: every object, who has it pinned, where its bytes are, and in what order they may go.
 type objects struct {
 	*step
-	clients   *clients
-	space     *space
-	progress  *progress
-	objs      map[ids.ObjectID]ref
-	orphans   map[ids.ObjectID][]ref // what had the id before, and is still pinned
-	allCopies map[*object]struct{}   // for processes of other jobs
-	pinned    map[*object]struct{}   // objects that clients have pinned
-	cold      lru                    // unpinned primaries in the segment
-	second    lru                    // unpinned, with a valid spilled copy
-	mark      uint64                 // of the last count that went through objects
-	freeSlots []uint32
-	nextSlot  uint32
+	clients     *clients
+	space       *space
+	progress    *progress
+	objs        map[ids.ObjectID]ref
+	orphans     map[ids.ObjectID][]ref // what had the id before, and is still pinned
+	allCopies   map[*object]struct{}   // for processes of other jobs
+	pinned      map[*object]struct{}   // objects that clients have pinned
+	viewedBytes uint64                 // of these
+	cold        lru                    // unpinned primaries in the segment
+	second      lru                    // unpinned, with a valid spilled copy
+	outside     lru                    // unpinned primaries in fallback files
+	mark        uint64                 // of the last count that went through objects
+	freeSlots   []uint32
+	nextSlot    uint32
 }
 
 func newObjects(s *step, cs *clients, sp *space, pr *progress) *objects {
@@ -283,6 +286,8 @@ type spilling struct {
 	spills    int
 	collected int64
 	spillAt   int64 // not before: clients are collecting
+
+	spillingFiles uint64 // bytes of files that are being spilled
 }
 
 // placing serves what waits for memory: from what is free, what can be made free, or a file outside the segment.

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"math"
 	"slices"
 
 	"mobula/internal/errs"
@@ -25,13 +26,24 @@ func (rm *placing) resolveStall(d *demand) bool {
 		rm.wakeAt(due)
 		return false
 	}
-	if err := rm.fallbackRefusal(d); err != nil {
-		if rm.keepsWaiting(d) || rm.spilling.collectAndWait(d, err) {
+	over := rm.overBudget(d.need)
+	if over > 0 && d.pack == nil && rm.spilling.spillFiles(over) {
+		return false
+	}
+	err := rm.fallbackRefusal(d)
+	if over > 0 && (err == nil || err.Code == errs.CodeStoreFull) && !rm.deadlocked(d) && rm.spilling.collectAndWait(d) {
+		return false
+	}
+	if err != nil {
+		if rm.keepsWaiting(d, err) {
 			return false
 		}
 		rm.demands.queues[d.lane].Pop()
 		rm.failDemand(d, err)
 		return true
+	}
+	if over > 0 {
+		rm.progress.stall.stalled = false // the next one waits as long again
 	}
 	if d.pack != nil {
 		rm.demands.queues[d.lane].Pop()
@@ -51,14 +63,31 @@ func (rm *placing) fallbackRefusal(d *demand) *errs.Error {
 		return rm.unavailable(d)
 	case rm.progress.disk.err != nil && rm.objects.cold.n > 0 && !rm.bringsRelease(d):
 		return errs.New(errs.CodeOutOfDisk, "%v: %s: free space in the spill directories or add one", rm.progress.disk.err, rm.space.figures(d.need))
-	case rm.space.fallbackBytes+d.need > rm.cfg.FallbackBytes:
-		return errs.New(errs.CodeStoreFull, "everything is pinned: %s: close views, raise the store's limit or its disk budget", rm.space.figures(d.need))
+	case rm.keptBytes()+d.need > rm.mostKept():
+		return errs.New(errs.CodeStoreFull, "everything is pinned: %d bytes are kept by views and unfinished puts, %d may be: %s: close views, raise the store's limit or its disk budget",
+			rm.keptBytes(), rm.mostKept(), rm.space.figures(d.need))
 	case rm.progress.fullDisk.fileErr != nil && rm.now < rm.progress.fullDisk.fileAt:
 		rm.wakeAt(rm.progress.fullDisk.fileAt)
 		return rm.fallbackError(d)
 	}
 	return nil
 }
+
+// overBudget is by how much what cannot go, with a demand of so many bytes, would be more than the limit and the disk budget together; 0: it is not. What is free
+// in the segment counts though it be in pieces that are too small.
+func (rm *placing) overBudget(need uint64) uint64 {
+	have, most := rm.space.fallbackBytes+need, plus(rm.objects.reclaimable(), rm.cfg.FallbackBytes)
+	return have - min(have, most)
+}
+
+// keptBytes is what programs keep for as long as they like, by views and puts that they have not finished; mostKept is what that may be: a demand
+// that would be more together with it is refused. What tasks hold they let go of when they end, so it refuses nobody.
+func (rm *placing) keptBytes() uint64 { return rm.objects.viewedBytes + rm.space.putBytes }
+
+func (rm *placing) mostKept() uint64 { return plus(rm.space.objectLimit(), rm.cfg.FallbackBytes) }
+
+// plus adds what may be without bound.
+func plus(a, b uint64) uint64 { return a + min(b, math.MaxUint64-a) }
 
 // deadlocked tells whether every byte in the store is held by a task that itself waits: to create, in
 // a get, or for arguments. Views of clients may be closed at any time, so they are not counted as held for good.
@@ -133,7 +162,7 @@ func (rm *placing) hasFile(file uint32) bool {
 func (rm *placing) fallbackFailed(d *demand, err error) {
 	rm.log("no fallback file could be made", err)
 	rm.progress.fullDisk.fileErr, rm.progress.fullDisk.fileAt = err, rm.after(rm.cfg.RetrySpill)
-	if rm.keepsWaiting(d) {
+	if rm.keepsWaiting(d, rm.fallbackError(d)) {
 		d.stage = stageWaiting
 		rm.demands.queues[d.lane].PushFront(d)
 		rm.wakeAt(rm.progress.fullDisk.fileAt)

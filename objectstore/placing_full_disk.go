@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -51,16 +52,18 @@ func (rm *placing) nextArgHolder() (found *demand) {
 	return nil
 }
 
-// keepsWaiting tells whether a demand for which there is no room goes on waiting.
-func (rm *placing) keepsWaiting(d *demand) bool {
-	if !rm.progress.diskFull() && !rm.creates.awaitCPU() || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.deadlocked(d) {
-		return false
+// keepsWaiting tells whether a demand for which there is no room goes on waiting: while the disk is full, or others that go on hold what it waits for.
+func (rm *placing) keepsWaiting(d *demand, why *errs.Error) bool {
+	full := rm.progress.diskFull() || rm.creates.awaitCPU()
+	busy := rm.args.tasksGoOn() || !full && rm.writersGoOn()
+	if !full && (!busy || why.Code != errs.CodeStoreFull || d.lane == laneArgs) || rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.deadlocked(d) {
+		return false // arguments let go of the others of their task meanwhile: noRoom
 	}
 	if rm.progress.fullDisk.from == 0 {
 		rm.progress.fullDisk.from = rm.now
 	}
 	wait := int64(rm.cfg.Patience)
-	if rm.args.tasksGoOn() {
+	if busy {
 		wait *= runningArgsFactor
 	}
 	due := rm.progress.fullDisk.from + wait
@@ -68,6 +71,10 @@ func (rm *placing) keepsWaiting(d *demand) bool {
 		return false
 	}
 	rm.wakeAt(due)
+	if !full {
+		rm.log("creates wait until running tasks let go of objects: all is pinned, and the disk budget is used up", why)
+		return true
+	}
 	if err := rm.progress.fullError(); err != nil {
 		rm.log("creates wait until others let go of objects: every spill directory is full", err)
 	}
@@ -99,6 +106,16 @@ func (ar *args) tasksGoOn() bool {
 			if s.answered && !ar.taskWaits(s.req.Task) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// writersGoOn tells whether a task that does not wait itself is writing something.
+func (rm *placing) writersGoOn() bool {
+	for _, g := range rm.creates.grants {
+		if !g.task.IsZero() && !rm.args.taskWaits(g.task) {
+			return true
 		}
 	}
 	return false

@@ -79,7 +79,7 @@ func (rm *placing) withoutMemory(d *demand, err error) {
 func (rm *placing) reserveFailed(d *demand, err error) {
 	rm.space.freeBlock(d.block)
 	rm.space.reserveRetryAt, rm.space.reserveErr = rm.after(rm.cfg.Stall), err
-	if d.o != nil && rm.space.fallbackBytes+d.need <= rm.cfg.FallbackBytes {
+	if d.o != nil && rm.overBudget(d.need) == 0 {
 		rm.fallback(d)
 		return
 	}

@@ -335,8 +335,9 @@ type recentPeak struct {
 
 // spillJob is one write under way.
 type spillJob struct {
-	objs  []*object
-	bytes uint64
+	objs    []*object
+	bytes   uint64
+	outside bool // of files outside the segment
 }
 
 // collectState tells how often clients were asked to collect garbage, the last thing that is tried before a demand ends with CodeStoreFull:

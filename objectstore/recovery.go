@@ -185,7 +185,7 @@ func (rc *recovery) replayGrant(e record.Entry, r Replay) bool {
 		rc.space.alloc.Unback(g.block)
 	}
 	rc.creates.grants[k] = g
-	rc.space.grantBytes += g.footprint()
+	rc.creates.count(g)
 	return true
 }
 

@@ -16,6 +16,6 @@ func (sp *space) share(of float64) uint64 { return uint64(float64(sp.alloc.Limit
 
 // figures is the end of an error that says why there is no room.
 func (sp *space) figures(need uint64) string {
-	return errs.New(errs.CodeUnknown, "%d bytes asked, limit %d, held %d, pinned %d, being written %d, free %d, in fallback files %d of %d",
-		need, sp.alloc.Limit(), sp.alloc.Held(), sp.pinnedBytes, sp.grantBytes, sp.freeBytes(), sp.fallbackBytes, sp.cfg.FallbackBytes).Msg
+	return errs.New(errs.CodeUnknown, "%d bytes asked, limit %d, held %d, pinned %d, being written %d, free %d, the longest piece of it %d, in fallback files %d of %d",
+		need, sp.alloc.Limit(), sp.alloc.Held(), sp.pinnedBytes, sp.grantBytes, sp.freeBytes(), sp.alloc.Largest(), sp.fallbackBytes, sp.cfg.FallbackBytes).Msg
 }

@@ -2,7 +2,6 @@ package objectstore
 
 import (
 	"mobula/internal/errs"
-	"mobula/wire"
 )
 
 // spill starts writes until bytes more than before are on their way out, coldest first. With urgent it
@@ -15,20 +14,39 @@ func (sl *spilling) spill(bytes uint64, urgent bool) {
 		if !sl.askCollect() {
 			return
 		}
-		j := &spillJob{}
-		var items []SpillItem
-		for sl.objects.cold.head != nil && j.bytes < sl.minSpill() && len(items) < sl.cfg.MaxFused {
-			o := sl.objects.cold.head
-			sl.objects.cold.remove(o)
-			o.spilling = true
-			j.objs = append(j.objs, o)
-			j.bytes += o.block.Size
-			items = append(items, SpillItem{o.id, o.attempt, o.job, wire.Extent{Off: o.block.Off, Size: o.size}})
-		}
-		sl.spills++
-		sl.space.spillingBytes += j.bytes
-		sl.emit(SpillWrite{Job: sl.newJob(j), Items: items})
+		sl.space.spillingBytes += sl.write(&sl.objects.cold).bytes
 	}
+}
+
+// spillFiles starts writes of what lies in files outside the segment and nobody has pinned, until so many bytes of the disk budget are on their way
+// out, and tells whether any are.
+func (sl *spilling) spillFiles(bytes uint64) bool {
+	for sl.objects.outside.n > 0 && sl.spillingFiles < bytes && sl.spills < sl.cfg.MaxSpills && sl.progress.canSpill() {
+		if !sl.askCollect() {
+			return true
+		}
+		j := sl.write(&sl.objects.outside)
+		j.outside = true
+		sl.spillingFiles += j.bytes
+	}
+	return sl.spillingFiles > 0 || sl.objects.outside.n > 0 && sl.spills > 0
+}
+
+// write starts a write of the first objects of a list.
+func (sl *spilling) write(l *lru) *spillJob {
+	j := &spillJob{}
+	var items []SpillItem
+	for l.head != nil && j.bytes < sl.minSpill() && len(items) < sl.cfg.MaxFused {
+		o := l.head
+		l.remove(o)
+		o.spilling = true
+		j.objs = append(j.objs, o)
+		j.bytes += o.footprint()
+		items = append(items, SpillItem{o.id, o.attempt, o.job, ref{o: o}.whole()})
+	}
+	sl.spills++
+	sl.emit(SpillWrite{Job: sl.newJob(j), Items: items})
+	return j
 }
 
 func (sl *spilling) spillDone(e SpillDone) {
@@ -40,7 +58,11 @@ func (sl *spilling) spillDone(e SpillDone) {
 		return
 	}
 	sl.spills--
-	sl.space.spillingBytes -= j.bytes
+	if j.outside {
+		sl.spillingFiles -= j.bytes
+	} else {
+		sl.space.spillingBytes -= j.bytes
+	}
 	if e.Err == nil && len(e.Locs) != len(j.objs) {
 		e.Err = errs.New(errs.CodeUnknown, "%d locations for %d objects", len(e.Locs), len(j.objs))
 	}
@@ -89,6 +111,9 @@ func (sl *spilling) trim() {
 	}
 	if most := sl.space.share(sl.cfg.SpillThreshold); used > most {
 		sl.spill(used-most, false)
+	}
+	if most := uint64(float64(sl.cfg.FallbackBytes) * sl.cfg.SpillThreshold); sl.space.fallbackBytes > most {
+		sl.spillFiles(sl.space.fallbackBytes - most)
 	}
 }
 

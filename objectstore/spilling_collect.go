@@ -1,16 +1,13 @@
 package objectstore
 
-import (
-	"mobula/internal/errs"
-	"mobula/wire"
-)
+import "mobula/wire"
 
 // maxCollectRequests is how often clients are asked: one that has just collected takes no notice of the first.
 const maxCollectRequests = 2
 
-// collectAndWait asks clients to collect, and tells whether to wait for what comes of it.
-func (sl *spilling) collectAndWait(d *demand, err *errs.Error) bool {
-	if err.Code != errs.CodeStoreFull || sl.space.fallbackBytes == 0 || len(sl.clients.byID) == 0 {
+// collectAndWait asks clients to collect before more is in files than the disk budget, and tells whether to wait for what comes of it.
+func (sl *spilling) collectAndWait(d *demand) bool {
+	if sl.space.fallbackBytes == 0 || len(sl.clients.byID) == 0 {
 		return false
 	}
 	due := sl.progress.lastCollect.at + int64(sl.cfg.Stall)

@@ -9,8 +9,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// fullOfFiles is a store whose one view leaves no room and whose disk budget is used up by
-// an object that nobody reads.
+// fullOfFiles is a store of which two views leave no room for 9 MiB, in memory or within the disk budget.
 func fullOfFiles(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t, testConfig(16*mib))
@@ -24,13 +23,14 @@ func fullOfFiles(t *testing.T) *world {
 	}
 	w.write(1, 0, w.created[r])
 	w.seal(1, 0, w.created[r], 12*mib)
+	w.step(PinForGet{Client: 1, ID: put(2)})
 	return w
 }
 
 func TestGarbageIsCollectedBeforeTheStoreIsCalledFull(t *testing.T) {
 	w := fullOfFiles(t)
 	asked := w.c.Stats().Collects
-	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})
+	r := w.create(1, put(3), 0, 9*mib, ids.TaskID{})
 	w.relist(int64(500 * time.Millisecond))
 	if m := w.created[r]; m != nil {
 		t.Fatalf("answered while clients collect: %+v", m)
@@ -38,6 +38,7 @@ func TestGarbageIsCollectedBeforeTheStoreIsCalledFull(t *testing.T) {
 	if n := w.c.Stats().Collects; n != asked+1 {
 		t.Fatalf("clients were asked %d times, want once", n-asked)
 	}
+	w.unpin(1, put(2), 1)
 	w.step(Free{[]ids.ObjectID{put(2)}}) // that was it
 	w.relist(int64(time.Millisecond))
 	if m := w.created[r]; m == nil || m.Err != nil || m.Extent.File == 0 {
@@ -70,13 +71,13 @@ func TestGarbageIsCollectedAboveAShareOfTheStoreAndNotOften(t *testing.T) {
 
 func TestTheStoreIsFullWhenCollectionsGiveNothing(t *testing.T) {
 	w := fullOfFiles(t)
-	r := w.create(1, put(3), 0, 8*mib, ids.TaskID{})
+	r := w.create(1, put(3), 0, 9*mib, ids.TaskID{})
 	w.relist(int64(10 * time.Second))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("nothing was let go: %+v", m)
 	}
 	asked := w.c.Stats().Collects
-	r = w.create(1, put(4), 0, 8*mib, ids.TaskID{})
+	r = w.create(1, put(4), 0, 9*mib, ids.TaskID{})
 	w.relist(int64(time.Millisecond))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("the next one waits for what has given nothing: %+v", m)
@@ -97,7 +98,8 @@ func TestAfterAFullStoreACreateStillWaitsForRunningTasks(t *testing.T) {
 	w.relist(int64(2 * time.Second)) // a file that stays
 	w.write(1, 0, w.created[r])
 	w.seal(1, 0, w.created[r], 12*mib)
-	r = w.create(1, put(4), 0, 8*mib, ids.TaskID{})
+	w.step(PinForGet{Client: 1, ID: put(3)})
+	r = w.create(1, put(4), 0, 9*mib, ids.TaskID{})
 	w.relist(int64(10 * time.Second))
 	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("nothing was let go: %+v", m)

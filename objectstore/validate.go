@@ -12,9 +12,12 @@ func (c *Core) Validate() error {
 	if c.alloc.Used() > c.alloc.Limit() {
 		return fmt.Errorf("%d bytes used of a limit of %d", c.alloc.Used(), c.alloc.Limit())
 	}
-	var used, pinned, grants, files, spilling, arg uint64
+	var used, pinned, grants, puts, viewed, files, spilling, spillingFiles, arg uint64
 	for _, g := range c.grants {
 		grants += g.footprint()
+		if g.task.IsZero() {
+			puts += g.size
+		}
 		if g.file != 0 {
 			files += g.size
 		} else {
@@ -34,7 +37,14 @@ func (c *Core) Validate() error {
 			pinned += o.block.Size
 		}
 		if o.spilling {
-			spilling += o.block.Size
+			if o.file != 0 {
+				spillingFiles += o.footprint()
+			} else {
+				spilling += o.block.Size
+			}
+		}
+		if len(o.pins) > 0 {
+			viewed += o.size
 		}
 		if o.argActive > 0 {
 			arg += o.argCharged
@@ -44,7 +54,7 @@ func (c *Core) Validate() error {
 			if o.pinned() || o.spilling || !o.resident || o.gone && len(o.copies) == 0 {
 				return fmt.Errorf("object %v is listed as free to go and is not", o.id)
 			}
-		} else if o.resident && o.file == 0 && !o.pinned() && !o.spilling {
+		} else if o.resident && !o.pinned() && !o.spilling && (o.file == 0 || !o.spilled && o.of == nil && len(o.elsewhere) == 0 && !o.gone) {
 			return fmt.Errorf("object %v is kept by nothing and not listed", o.id)
 		}
 		if o.of != nil && (o.of.copies[o.job] != o || o.of.dead || o.spilled || !o.resident && o.restore == nil) {
@@ -104,9 +114,9 @@ func (c *Core) Validate() error {
 		what      string
 		got, want uint64
 	}{
-		{"used", c.alloc.Used(), used}, {"pinned", c.pinnedBytes, pinned}, {"granted", c.grantBytes, grants},
-		{"in fallback files", c.fallbackBytes, files}, {"being spilled", c.spillingBytes, spilling}, {"arguments", c.argBytes, arg},
-		{"active sets", uint64(c.activeSets), uint64(active)}, {"listed", uint64(c.cold.n + c.second.n), uint64(listed)},
+		{"used", c.alloc.Used(), used}, {"pinned", c.pinnedBytes, pinned}, {"granted", c.grantBytes, grants}, {"granted to no task", c.putBytes, puts}, {"viewed", c.viewedBytes, viewed},
+		{"in fallback files", c.fallbackBytes, files}, {"being spilled", c.spillingBytes, spilling}, {"being spilled from files", c.spillingFiles, spillingFiles}, {"arguments", c.argBytes, arg},
+		{"active sets", uint64(c.activeSets), uint64(active)}, {"listed", uint64(c.cold.n + c.second.n + c.outside.n), uint64(listed)},
 		{"creating", uint64(counted), uint64(waiting)},
 	} {
 		if x.got != x.want {

@@ -450,7 +450,7 @@ func TestAFallbackFileIsTheSameView(t *testing.T) {
 	if s := r.stats(); s.Fallbacks != 1 || s.FallbackBytes != 5*mib || s.Held > s.Limit {
 		t.Fatalf("%+v", s)
 	}
-	m := u.create(put(3), 5*mib, ids.TaskID{})
+	m := u.create(put(3), 6*mib, ids.TaskID{})
 	if !errors.Is(m.Err, errs.ErrStoreFull) {
 		t.Fatalf("beyond the disk budget: %+v", m)
 	}
