@@ -81,7 +81,7 @@ var (
 	ErrActorDied            = errs.ErrActorDied            // the actor is gone and will not come back; wraps its constructor's error, if that failed
 	ErrActorUnavailable     = errs.ErrActorUnavailable     // the actor is restarting; the call may be made again; matches no other sentinel
 	ErrObjectTooLarge       = errs.ErrObjectTooLarge       // larger than the whole store
-	ErrStoreFull            = errs.ErrStoreFull            // nothing can be spilled
+	ErrStoreFull            = errs.ErrStoreFull            // views keep all of the store and its disk budget, or one task's arguments are more
 	ErrOutOfDisk            = errs.ErrOutOfDisk            // every spill directory is full or failing
 	ErrOutOfMemory          = errs.ErrOutOfMemory          // killed by the memory monitor
 	ErrObjectLost           = errs.ErrObjectLost           // no copy is left and it cannot be made again

@@ -25,8 +25,8 @@ type Config struct {
 	// ArgsFraction is the share of Limit that running tasks' arguments may take. Default 0.7, as
 	// Ray's max_task_args_memory_fraction.
 	ArgsFraction float64
-	// FallbackBytes is the disk budget of fallback files, which are mapped in place of segment memory when
-	// nothing can be unpinned. 0: no such files, and creates end with CodeStoreFull. Default: Limit.
+	// FallbackBytes is the disk budget of fallback files, which are mapped in place of segment memory when nothing can be unpinned, or what is free is in
+	// pieces: by so much more than Limit programs may keep by views and unfinished puts, and more than it is in files only while tasks hold it. Default: Limit.
 	FallbackBytes uint64
 	// Stall is how long the head of the queue waits without any progress before it is served from a fallback file, where
 	// it is not plain that nobody can help. Default 1 s.

@@ -21,11 +21,12 @@
 // free memory, warm first; then copies with a spilled twin are evicted, which costs no write; then
 // cold objects are spilled, in files of many. When everything is pinned the head waits
 // for whoever holds pins, unless each of them waits itself: then, or after Stall without
-// progress, it is served from a file outside the segment, counted against
-// FallbackBytes. While every spill directory is full, room comes only from what others let go of (placing_full_disk.go): what
+// progress, it is served from a file outside the segment, though enough be free in pieces. What nobody has pinned any more is spilled from there. Files are
+// counted against FallbackBytes, beyond which clients are asked first to let go of what they no longer use, and a demand is refused that is too
+// much beside what programs keep by views and unfinished puts: decision 0036. While every spill directory is full, room comes only from what others let go of (placing_full_disk.go): what
 // gets and arguments need is read first, creates wait, and after Patience in which nothing was let go they
 // end with an error. So a create that fits the limit is granted in the end, or ends with an
-// error that names what was asked, held, pinned and free.
+// error that names what was asked, held, pinned, free and in one piece.
 //
 // The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (space_index.go). Of memory that is
 // free, what was in use within WarmIdle and a little more stays backed, to be used again without being brought anew; the rest is

@@ -143,7 +143,7 @@ func (rm *placing) fallbackDone(e FallbackDone) {
 	}
 	rm.progress.fullDisk.fileErr = nil
 	rm.counts.Fallbacks++
-	rm.log("an object is served from a file outside the store: nothing in it can be unpinned", nil)
+	rm.log("an object is served from a file outside the store: nothing in it can be unpinned, or what is free is in pieces", nil)
 	d.block, d.file, d.path = alloc.Block{}, e.File, e.Path
 	rm.placed(d)
 }

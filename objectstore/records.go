@@ -340,8 +340,8 @@ type spillJob struct {
 	outside bool // of files outside the segment
 }
 
-// collectState tells how often clients were asked to collect garbage, the last thing that is tried before a demand ends with CodeStoreFull:
-// what fills the fallback files may be handles that no program can reach any more.
+// collectState tells how often clients were asked to collect garbage, the last thing that is tried before more is in fallback files than the disk budget, or a
+// demand ends with CodeStoreFull: what fills the fallback files may be handles that no program can reach any more.
 type collectState struct {
 	asks int   // since a file was let go
 	at   int64 // of the last one

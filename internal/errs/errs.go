@@ -67,7 +67,7 @@ var (
 	ErrActorDied            = errors.New("actor died")                                 // and will not come back
 	ErrActorUnavailable     = errors.New("actor unavailable")                          // it is restarting; the call may be made again
 	ErrObjectTooLarge       = errors.New("object larger than the store")               // names bytes asked, limit, held, pinned
-	ErrStoreFull            = errors.New("object store full")                          // nothing can be spilled and no disk budget is left
+	ErrStoreFull            = errors.New("object store full")                          // views and unfinished puts keep all of it and of its disk budget
 	ErrOutOfDisk            = errors.New("spill storage full")                         // every spill directory is full, missing or failing
 	ErrOutOfMemory          = errors.New("task killed by the memory monitor")          // the message says which task and why
 	ErrObjectLost           = errors.New("object lost")                                // no copy is left and it cannot be made again

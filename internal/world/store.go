@@ -75,7 +75,6 @@ func (n *Node) storeConfig() objectstore.Config {
 	cfg := objectstore.DefaultConfig(n.w.cfg.Store)
 	cfg.ReserveStep, cfg.ColdFrom, cfg.WarmBytes, cfg.Patience = 16<<10, 24<<10, 16<<10, 60*time.Second
 	cfg.MinSpillBytes = 8 << 10
-	cfg.FallbackBytes = 16 * n.w.cfg.Store
 	return cfg
 }
 
