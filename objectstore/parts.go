@@ -47,7 +47,7 @@ func NewCore(cfg Config) *Core {
 	c.packs = &packs{step: s, space: c.space, objects: c.objects, demands: c.demands, restores: c.restores, packing: make(map[ids.ObjectID]*packing)}
 	c.copies = &copies{step: s, clients: c.clients, space: c.space, objects: c.objects, over: make(map[ids.JobID]NoteKey)}
 	c.gets = &gets{step: s, clients: c.clients, objects: c.objects, restores: c.restores, creates: c.creates, copies: c.copies}
-	c.args = newArgs(s, c.clients, c.space, c.progress, c.objects, c.restores, c.nodes, c.creates, c.copies, c)
+	c.args = newArgs(s, c.clients, c.space, c.progress, c.objects, c.restores, c.creates, c.copies, c)
 	c.spilling = &spilling{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects}
 	c.placing = &placing{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects, demands: c.demands, restores: c.restores,
 		nodes: c.nodes, creates: c.creates, packs: c.packs, copies: c.copies, args: c.args, spilling: c.spilling}
@@ -254,7 +254,6 @@ type args struct {
 	progress       *progress
 	objects        *objects
 	restores       *restores
-	nodes          *nodes
 	creates        *creates
 	copies         *copies
 	up             argsUp
@@ -268,8 +267,8 @@ type args struct {
 	argsAt         int64 // nobody of argWait is let in before
 }
 
-func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, no *nodes, cr *creates, cp *copies, up argsUp) *args {
-	return &args{step: s, clients: cs, space: sp, progress: pr, objects: os, restores: rs, nodes: no, creates: cr, copies: cp, up: up,
+func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, cr *creates, cp *copies, up argsUp) *args {
+	return &args{step: s, clients: cs, space: sp, progress: pr, objects: os, restores: rs, creates: cr, copies: cp, up: up,
 		sets: make(map[ids.TaskID][]*argSet), idle: make(map[ids.TaskID]bool)}
 }
 
