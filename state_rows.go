@@ -241,6 +241,7 @@ type StoreState struct {
 	Pinned       uint64        `json:"pinned"`              // of Sealed
 	Args         uint64        `json:"args"`                // of running tasks
 	Spilled      uint64        `json:"spilled"`             // in spill storage
+	SpillGarbage uint64        `json:"spill_garbage"`       // in spill files that have other objects: bytes of those that are gone
 	Fallback     uint64        `json:"fallback"`
 	Objects      int           `json:"objects"`
 	InMemory     int           `json:"in_memory"`
@@ -250,6 +251,7 @@ type StoreState struct {
 	Restoring    int           `json:"restoring"`
 	SpilledEver  uint64        `json:"spilled_ever"`  // bytes since the start
 	RestoredEver uint64        `json:"restored_ever"` // bytes since the start
+	Reclaimed    uint64        `json:"reclaimed"`     // bytes of garbage given back by writing spill files anew
 	SpillErrors  uint64        `json:"spill_errors"`
 	Spills       uint64        `json:"spills"`       // writes since the start, of many objects each
 	Restores     uint64        `json:"restores"`     // since the start

@@ -86,7 +86,7 @@ func TestWhatWasMadeAgainOutlivesARestart(t *testing.T) {
 		delete(w.sealed, put(1))
 		w.seal(1, 2, m, 2*mib)
 		w.crash(connected)
-		w.step(Drained{w.epoch})
+		w.step(Drained{Epoch: w.epoch})
 		if !connected {
 			w.join(1, 2, 3)
 		}

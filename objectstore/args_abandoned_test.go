@@ -26,7 +26,7 @@ func TestArgumentsOfAnAbandonedAttemptStay(t *testing.T) {
 			t.Fatalf("the abandoned attempt has %+v, and %d sets count", s, w.c.activeSets)
 		}
 		w.crash(true)
-		w.step(Drained{w.epoch})
+		w.step(Drained{Epoch: w.epoch})
 	}
 	w.step(Free{IDs: []ids.ObjectID{put(1)}})
 	if n := w.c.Stats().Pinned; n == 0 {

@@ -38,7 +38,7 @@ func TestArgumentsOfAJobThatIsOverStayWithTheirReader(t *testing.T) {
 			w.step(DropJob{1})
 			if c.crash {
 				w.crash(true)
-				w.step(Drained{w.epoch})
+				w.step(Drained{Epoch: w.epoch})
 				for client := range ids.ClientID(3) {
 					w.step(FromClient{client + 1, &wire.Holdings{Component: wire.ComponentStore, Epoch: w.epoch}})
 				}

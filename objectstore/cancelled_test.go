@@ -30,7 +30,7 @@ func TestABlockThatACancelledReadFillsIsNotHandedOutByTheNextCore(t *testing.T) 
 	for _, j := range reads {
 		j.run() // checks that nobody was given what it writes to
 	}
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.relist(0)
 	if len(w.disk) != 0 || len(w.c.all()) != 0 {
 		t.Fatalf("left over: %d spilled, %d objects", len(w.disk), len(w.c.all()))

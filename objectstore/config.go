@@ -16,6 +16,9 @@ type Config struct {
 	// MinSpillBytes is how much is fused into one write unless a create waits; at most an
 	// eighth of Limit. Default 100 MiB, as Ray's min_spilling_size.
 	MinSpillBytes uint64
+	// SpillGarbage is the share of Limit that garbage may take in spill files of which less than a quarter lives; beyond it they are written anew, and
+	// sooner when a disk is full (spilling_compact.go). Default 0.25.
+	SpillGarbage float64
 	// MaxFused is how many objects one write takes. Default 2000, as Ray's max_fused_object_count.
 	MaxFused int
 	// MaxSpills and MaxRestores are how many writes and reads may be under way. They are
@@ -63,7 +66,7 @@ type Config struct {
 // DefaultConfig is the configuration of a store of limit bytes.
 func DefaultConfig(limit uint64) Config {
 	return Config{
-		Limit: limit, SpillThreshold: 0.8, MinSpillBytes: 100 << 20, MaxFused: 2000, MaxSpills: 4, MaxRestores: 4,
+		Limit: limit, SpillThreshold: 0.8, MinSpillBytes: 100 << 20, SpillGarbage: 0.25, MaxFused: 2000, MaxSpills: 4, MaxRestores: 4,
 		ArgsFraction: 0.7, FallbackBytes: limit, Stall: time.Second, Patience: 30 * time.Second, ReserveStep: 64 << 20, ColdFrom: 64 << 20, WarmBytes: 16 << 20,
 		WarmIdle: time.Second, CollectThreshold: 0.7, CollectEvery: 30 * time.Second, CollectWait: 20 * time.Millisecond,
 		LogEvery: 10 * time.Second, RetrySpill: 100 * time.Millisecond,
@@ -82,6 +85,7 @@ func (c Config) Validate() error {
 	bad(c.SpillThreshold > 0 && c.SpillThreshold <= 1, "spill threshold %v, want above 0 and at most 1", c.SpillThreshold)
 	bad(c.CollectThreshold > 0 && c.CollectThreshold <= 1, "collect threshold %v, want above 0 and at most 1", c.CollectThreshold)
 	bad(c.ArgsFraction > 0 && c.ArgsFraction <= 1, "argument fraction %v, want above 0 and at most 1", c.ArgsFraction)
+	bad(c.SpillGarbage >= 0, "share of garbage in spill files %v, want at least 0", c.SpillGarbage)
 	bad(c.MaxFused > 0, "%d fused objects, want at least 1", c.MaxFused)
 	bad(c.MaxSpills > 0 && c.MaxRestores > 0, "%d spills and %d restores at a time, want at least 1", c.MaxSpills, c.MaxRestores)
 	bad(c.ReserveStep >= 4096 && c.ReserveStep%4096 == 0, "reserve step of %d bytes, want whole pages", c.ReserveStep)

@@ -92,6 +92,7 @@ func (c *Core) handle(ev Event) {
 	case Drained:
 		if e.Epoch == c.epoch {
 			c.inFlightReadsDone()
+			c.files.told(e.Sizes)
 			c.emit(SpillReady{})
 		}
 	case Inspect:
@@ -146,6 +147,7 @@ func (c *Core) pump() {
 	}
 	c.trim()
 	c.shrinkToTarget()
+	c.compact(c.oldestDemand() == nil)
 	c.reserveForIndex()
 	c.purgeFree()
 	c.startReadahead()

@@ -7,6 +7,9 @@ type Counters struct {
 	Blocks, PackedValues          uint64
 	Spills, SpillErrors           uint64 // writes
 	SpilledObjects, SpilledBytes  uint64
+	Compactions                   uint64 // writes of spill files anew
+	CompactedBytes                uint64 // of objects, by these
+	ReclaimedBytes                uint64 // on disk, by these
 	Restores, RestoredBytes, Lost uint64
 	ReadAhead                     uint64 // of Restores, begun before anybody asked
 	Evictions                     uint64 // of copies: no write

@@ -28,6 +28,8 @@
 // end with an error. So a create that fits the limit is granted in the end, or ends with an
 // error that names what was asked, held, pinned, free and in one piece.
 //
+// A spill file goes with its last object. One of which little lives is written anew, with others (spilling_compact.go, decision 0037).
+//
 // The memory of the index is in the limit: as it grows, as much of what is free is taken out of use (space_index.go). Of memory that is
 // free, what was in use within WarmIdle and a little more stays backed, to be used again without being brought anew; the rest is
 // given back (space_purge.go).

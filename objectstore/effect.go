@@ -41,6 +41,12 @@ type SpillItem struct {
 	Extent  wire.Extent
 }
 
+// SpillCopy writes objects of spill storage anew; the answer is SpillDone. They stay where they lie until they are removed.
+type SpillCopy struct {
+	Job     uint64
+	Objects []spill.Copy
+}
+
 // SpillRead reads a spilled object into an extent; the answer is RestoreDone.
 type SpillRead struct {
 	Job    uint64
@@ -167,7 +173,7 @@ type Log struct {
 
 // Results of effects, as events.
 
-// SpillDone answers SpillWrite: a location an item, or an error and nothing written.
+// SpillDone answers SpillWrite and SpillCopy: a location an item, or an error and nothing written.
 type SpillDone struct {
 	Job  uint64
 	Locs []spill.Location
@@ -198,8 +204,11 @@ type FallbackDone struct {
 type Tick struct{}
 
 // Drained says that no spill or restore that an earlier core began is under way, to the core of
-// that epoch.
-type Drained struct{ Epoch uint64 }
+// that epoch. Sizes are those of the spill files that there are.
+type Drained struct {
+	Epoch uint64
+	Sizes map[spill.FileKey]uint64
+}
 
 // Inspect runs a function on the store's own goroutine: for Stats, List and Why.
 type Inspect struct{ Do func(*Core) }
@@ -262,6 +271,7 @@ type lentCPU struct {
 func (ToClient) storeEffect()       {}
 func (ToOwner) storeEffect()        {}
 func (SpillWrite) storeEffect()     {}
+func (SpillCopy) storeEffect()      {}
 func (SpillRead) storeEffect()      {}
 func (SpillRemove) storeEffect()    {}
 func (Reserve) storeEffect()        {}

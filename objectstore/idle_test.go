@@ -24,7 +24,7 @@ func TestATaskThatWaitsInAGetIsKnownToAfterARestart(t *testing.T) {
 	w.step(PinArgs{Job: 1, Task: task(1), Worker: 11, IDs: []ids.ObjectID{put(1)}})
 	w.step(ArgsIdle{Task: task(1), Idle: true})
 	w.crash(true)
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.step(PinArgs{Job: 1, Task: task(2), Worker: 12, IDs: []ids.ObjectID{put(2)}})
 	w.relist(int64(time.Minute))
 	if _, ok := w.argsOK[NoteKey{Task: task(2)}]; !ok {
@@ -32,7 +32,7 @@ func TestATaskThatWaitsInAGetIsKnownToAfterARestart(t *testing.T) {
 	}
 	w.step(ArgsIdle{Task: task(1)})
 	w.crash(true)
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	if w.c.activeSets != 2 {
 		t.Fatalf("%d sets count after both tasks run, want 2", w.c.activeSets)
 	}

@@ -133,7 +133,7 @@ func TestAFileStaysWhileAnEarlierCoreUsesIt(t *testing.T) {
 	if len(w.c.over) != 1 {
 		t.Error("the file has gone before the write has ended")
 	}
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.relist(0)
 	if len(w.c.over) != 0 || w.c.alloc.UsedBy(1) != 0 {
 		t.Errorf("the file is left: %+v", w.c.Stats())
@@ -173,7 +173,7 @@ func TestAJobThatIsOpenedAgainIsNotOver(t *testing.T) {
 	w.crash(true)
 	w.relist(0)
 	w.step(ClientGone{1})
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.relist(0)
 	if r, ok := w.c.objs[jobObject(1, 2)]; !ok || r.o.gone || !r.o.resident || w.notes.Len() != 0 {
 		t.Errorf("the store has %+v, and remembers %v", r.o, w.notes.List())
@@ -211,7 +211,7 @@ func TestALateProcessDoesNotOpenItsJob(t *testing.T) {
 		w.joinJob(2, 1)
 		if crash {
 			w.crash(true)
-			w.step(Drained{w.epoch})
+			w.step(Drained{Epoch: w.epoch})
 		}
 		w.step(ClientGone{1})
 		if w.noFile[1] {

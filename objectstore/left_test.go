@@ -28,7 +28,7 @@ func TestWhatAClientSealedOutlivesIt(t *testing.T) {
 		w.jobs = w.jobs[1:] // of the first it says that it is sealed
 		w.seal(1, 3, m, mib)
 		w.relist(int64(time.Second))
-		w.step(Drained{w.epoch})
+		w.step(Drained{Epoch: w.epoch})
 		w.reads(2, put(1))
 		if s := w.c.Stats(); s.Grants != 0 || s.Objects != 1 {
 			t.Errorf("there is %+v", s)

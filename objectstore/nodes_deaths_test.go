@@ -39,7 +39,7 @@ func TestAnOwnerAndAHolderDieTogether(t *testing.T) {
 					}
 					if panics {
 						b.crash(true)
-						b.step(Drained{b.epoch})
+						b.step(Drained{Epoch: b.epoch})
 					}
 					settleAll(all[1:], time.Minute)
 					b.step(ClientGone{10}) // the worker of the job that is over

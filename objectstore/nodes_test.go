@@ -365,7 +365,7 @@ func TestAPanicForgetsWhatAnImportBrought(t *testing.T) {
 		delete(b.nodes.asked, token)
 		b.step(RestoreDone{im.Job, errCancelled})
 	}
-	b.step(Drained{b.epoch})
+	b.step(Drained{Epoch: b.epoch})
 	if s := b.c.Stats(); s.Backed != 0 || len(b.backed) != 0 {
 		t.Fatalf("%+v, %d pages have memory", s, len(b.backed))
 	}
@@ -511,13 +511,13 @@ func TestAPanicLosesNoImport(t *testing.T) {
 	if len(a.c.exports) != 1 {
 		t.Fatal("the other node's pin is lost")
 	}
-	a.step(Drained{a.epoch})
+	a.step(Drained{Epoch: a.epoch})
 	b.crash(true)
 	for token, im := range b.nodes.asked { // what was begun ends before the new core begins anything
 		delete(b.nodes.asked, token)
 		b.step(RestoreDone{im.Job, errCancelled})
 	}
-	b.step(Drained{b.epoch})
+	b.step(Drained{Epoch: b.epoch})
 	settleAll(all, 0)
 	if !b.got(put(1)) || len(b.lost) != 0 {
 		t.Fatalf("%+v, %+v", b.resolved, b.lost)
@@ -548,7 +548,7 @@ func TestAPanicBringsBackNothingThatWasLetGo(t *testing.T) {
 			delete(b.nodes.asked, token)
 			b.step(RestoreDone{im.Job, errCancelled})
 		}
-		b.step(Drained{b.epoch})
+		b.step(Drained{Epoch: b.epoch})
 		settleAll(all, 0)
 		b.step(FromClient{2, &wire.Holdings{Component: wire.ComponentStore, Epoch: b.epoch}})
 		if b.got(put(1)) { // who had asked for it before it was freed
@@ -584,7 +584,7 @@ func TestAPanicLosesNoImportOfWhatWasLetGo(t *testing.T) {
 			delete(b.nodes.asked, token)
 			b.step(RestoreDone{im.Job, errCancelled})
 		}
-		b.step(Drained{b.epoch})
+		b.step(Drained{Epoch: b.epoch})
 		settleAll(all, 0)
 		if !b.got(put(1)) || len(b.lost) != 0 {
 			t.Fatalf("%+v, lost %+v", b.resolved, b.lost)

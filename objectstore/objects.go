@@ -87,6 +87,7 @@ func (os *objects) destroy(o *object) {
 	os.progress.noteProgress()
 	os.clearSlot(o.slot)
 	if o.spilled {
+		os.files.drop(o)
 		os.emit(SpillRemove{locs(o.loc)})
 		os.progress.disk.retryAt = 0 // a disk that was full has room again
 	}
@@ -97,7 +98,7 @@ func (os *objects) destroy(o *object) {
 		os.giveBack(o.block, o.file, o.size, o.path)
 	}
 	was := o.resident
-	o.resident, o.spilled, o.elsewhere, o.dead = false, false, nil, true
+	o.resident, o.elsewhere, o.dead = false, nil, true
 	os.copyGone(o)
 	if was && o.of != nil {
 		os.twinGone(o.of)

@@ -5,6 +5,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/queue"
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/spill"
 )
 
 // Core is the store's logic: which bytes are whose, who has pinned what, what is sealed, and who
@@ -60,7 +61,7 @@ type step struct {
 	cfg        Config
 	now        int64
 	out        []Effect
-	jobs       map[uint64]any // *demand, *spillJob, *reservation
+	jobs       map[uint64]any // *demand, *spillJob, *copyJob, *reservation
 	job        uint64
 	note       uint64
 	epoch      uint64
@@ -140,14 +141,15 @@ type objects struct {
 	cold        lru                    // unpinned primaries in the segment
 	second      lru                    // unpinned, with a valid spilled copy
 	outside     lru                    // unpinned primaries in fallback files
-	mark        uint64                 // of the last count that went through objects
+	files       spillFiles
+	mark        uint64 // of the last count that went through objects
 	freeSlots   []uint32
 	nextSlot    uint32
 }
 
 func newObjects(s *step, cs *clients, sp *space, pr *progress) *objects {
 	return &objects{step: s, clients: cs, space: sp, progress: pr, objs: make(map[ids.ObjectID]ref), orphans: make(map[ids.ObjectID][]ref),
-		allCopies: make(map[*object]struct{}), pinned: make(map[*object]struct{})}
+		allCopies: make(map[*object]struct{}), pinned: make(map[*object]struct{}), files: spillFiles{byKey: make(map[spill.FileKey]*spillFile)}}
 }
 
 // demands is the demands for memory that wait, a lane for each kind.
@@ -287,6 +289,10 @@ type spilling struct {
 	spillAt   int64 // not before: clients are collecting
 
 	spillingFiles uint64 // bytes of files that are being spilled
+
+	copying   bool // spill files are being written anew
+	copyFails int
+	copyAt    int64 // not before
 }
 
 // placing serves what waits for memory: from what is free, what can be made free, or a file outside the segment.

@@ -70,10 +70,11 @@ func (rm *placing) keepsWaiting(d *demand, why *errs.Error) bool {
 		wait *= runningArgsFactor
 	}
 	due := rm.progress.fullDisk.from + wait
-	if rm.now >= due {
+	if rm.now < due {
+		rm.wakeAt(due)
+	} else if !rm.spilling.copying { // its end steps the core, and may bring room
 		return false
 	}
-	rm.wakeAt(due)
 	if !full {
 		rm.log("creates wait until running tasks let go of objects: all is pinned, and the disk budget is used up", why)
 		return true

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand"
@@ -20,21 +21,22 @@ import (
 // the promises at the end are checked against.
 type chaos struct {
 	*world
-	rnd     *rand.Rand
-	clients []ids.ClientID
-	next    ids.ClientID
-	njobs   int // whose processes make and read the objects, all of which are job 1's
-	over    map[ids.JobID]bool
-	open    map[uint64]creation // creates that are not answered
-	granted []grantOf
-	gets    map[getOf]int // unanswered
-	pins    map[getOf]int
-	argsReq map[NoteKey]ids.ClientID // asked and not dropped
-	alive   map[ids.ObjectID]bool    // sealed and not freed
-	freed   map[ids.ObjectID]bool
-	seen    int // of resolved
-	seenL   int // of lost
-	n       int
+	rnd          *rand.Rand
+	clients      []ids.ClientID
+	next         ids.ClientID
+	njobs        int // whose processes make and read the objects, all of which are job 1's
+	over         map[ids.JobID]bool
+	open         map[uint64]creation // creates that are not answered
+	granted      []grantOf
+	gets         map[getOf]int // unanswered
+	pins         map[getOf]int
+	argsReq      map[NoteKey]ids.ClientID // asked and not dropped
+	alive        map[ids.ObjectID]bool    // sealed and not freed
+	freed        map[ids.ObjectID]bool
+	seen         int // of resolved
+	seenL        int // of lost
+	lostInCopies int
+	n            int
 }
 
 type creation struct {
@@ -54,7 +56,7 @@ type getOf struct {
 	id     ids.ObjectID
 }
 
-func newChaos(t testing.TB, seed uint64, limit uint64) *chaos {
+func newChaos(t testing.TB, seed uint64, limit uint64, tune ...func(*Config)) *chaos {
 	cfg := testConfig(limit)
 	rnd := rand.New(rand.NewSource(int64(seed)))
 	cfg.MaxSpills, cfg.MaxRestores = 1+rnd.Intn(4), 1+rnd.Intn(4)
@@ -74,8 +76,12 @@ func newChaos(t testing.TB, seed uint64, limit uint64) *chaos {
 		cfg.WarmBytes = []uint64{0, 4096, limit}[rnd.Intn(3)]
 		cfg.CollectWait = time.Duration(rnd.Intn(2)) * 20 * time.Millisecond
 	}
+	for _, f := range tune {
+		f(&cfg)
+	}
 	x := &chaos{world: newWorld(t, cfg), rnd: rnd, next: 1, open: map[uint64]creation{}, gets: map[getOf]int{}, pins: map[getOf]int{},
 		argsReq: map[NoteKey]ids.ClientID{}, alive: map[ids.ObjectID]bool{}, freed: map[ids.ObjectID]bool{}}
+	x.copied = x.copiedOrLost
 	x.njobs, x.over = 1+rnd.Intn(3), map[ids.JobID]bool{}
 	for range 4 {
 		x.joinOne()
@@ -202,11 +208,7 @@ func (x *chaos) act() {
 	case 19:
 		x.step(ArgsIdle{task(x.rnd.Intn(5)), x.rnd.Intn(2) == 0})
 	case 20:
-		if id, ok := x.object(); ok {
-			delete(x.alive, id)
-			x.freed[id] = true
-			x.step(Free{[]ids.ObjectID{id}})
-		}
+		x.freeOne()
 	case 21:
 		x.packSome()
 	case 22:
@@ -262,6 +264,14 @@ func (x *chaos) act() {
 		x.absorb()
 	}
 	x.checkArgs()
+}
+
+func (x *chaos) freeOne() {
+	if id, ok := x.object(); ok {
+		delete(x.alive, id)
+		x.freed[id] = true
+		x.step(Free{[]ids.ObjectID{id}})
+	}
 }
 
 // checkArgs checks that what running tasks read stays as it was.
@@ -460,6 +470,36 @@ func (x *chaos) restart() {
 		x.recoverJobs(old)
 	}
 	x.absorb()
+}
+
+// copiedOrLost tells the core that objects were written anew. Sometimes it is lost while it does what comes of that; the next one is told again.
+func (x *chaos) copiedOrLost(e SpillDone) {
+	if x.stale || x.rnd.Intn(2) == 0 {
+		x.step(e)
+		return
+	}
+	left := x.rnd.Intn(2*len(e.Locs) + 2)
+	lost := errors.New("the core is lost")
+	func() {
+		defer func() {
+			if v := recover(); v != nil && v != lost {
+				panic(v)
+			}
+		}()
+		x.show = func(Effect) {
+			if left--; left < 0 {
+				panic(lost)
+			}
+		}
+		x.step(e)
+	}()
+	if x.show = nil; left < 0 {
+		x.lostInCopies++
+		x.restart()
+		x.retold = true
+		x.step(e)
+		x.retold = false
+	}
 }
 
 // idleSets counts arguments that are held and not counted, of sets that a new core holds as a whole: of an object that was freed it may know nothing.

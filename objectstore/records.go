@@ -25,7 +25,8 @@ type object struct {
 	exports uint32 // pins of other nodes
 	path    string
 
-	loc spill.Location // spilled
+	loc    spill.Location // spilled
+	inFile int            // its place in spillFile.objs
 
 	elsewhere []ids.Home // other nodes that have it, the best first
 

@@ -70,6 +70,11 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 		o.quarantine = len(c.old) > 0 && o.resident
 	}
 	for _, o := range c.all() {
+		if o.spilled {
+			c.files.add(o, o.loc, false)
+		}
+	}
+	for _, o := range c.all() {
 		c.relist(o)
 	}
 	c.out = nil

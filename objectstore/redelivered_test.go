@@ -33,10 +33,10 @@ func TestAWriteThatIsToldAgainKeepsItsCopies(t *testing.T) {
 	}
 	nobodys := spill.Location{File: 1 << 40, Size: 8}
 	w.crash(true)
-	w.disk[nobodys] = 1
+	w.disk[nobodys] = bytesOf{}
 	told.Locs = append(told.Locs, nobodys)
 	w.step(told)
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	if _, there := w.disk[nobodys]; there {
 		t.Error("a copy that no object has is kept")
 	}

@@ -19,7 +19,7 @@ func TestAClientThatComesBackIsAskedAgain(t *testing.T) {
 			w.crash(false)
 		}
 		w.crash(true)
-		w.step(Drained{w.epoch})
+		w.step(Drained{Epoch: w.epoch})
 		w.resyncs = nil // the answer is lost with the connection
 		w.join(1)
 		if !slices.Equal(w.resyncs, []ids.ClientID{1}) {
@@ -42,7 +42,7 @@ func TestAnUnpinOfBeforeARestartIsNotOfWhatWasPinnedSince(t *testing.T) {
 	w.join(1)
 	w.put(1, put(1), 4*mib)
 	w.crash(true)
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.step(PinForGet{Client: 1, ID: put(1)})
 	w.c.Step(w.now, FromClient{1, &wire.Unpin{ID: put(1), N: 1}})
 	w.step(FromClient{1, &wire.Holdings{Component: wire.ComponentStore, Epoch: w.epoch}})

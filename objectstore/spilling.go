@@ -50,6 +50,10 @@ func (sl *spilling) write(l *lru) *spillJob {
 }
 
 func (sl *spilling) spillDone(e SpillDone) {
+	if c, ok := takeJob[*copyJob](sl.step, e.Job); ok {
+		sl.copied(c, e)
+		return
+	}
 	j, ok := takeJob[*spillJob](sl.step, e.Job)
 	if !ok {
 		if unused := sl.objects.unused(e.Locs); len(unused) > 0 {
@@ -75,7 +79,7 @@ func (sl *spilling) spillDone(e SpillDone) {
 	sl.counts.Spills++
 	for i, o := range j.objs {
 		o.spilling = false
-		o.spilled, o.loc = true, e.Locs[i]
+		sl.objects.files.add(o, e.Locs[i], true)
 		sl.counts.SpilledObjects++
 		sl.counts.SpilledBytes += o.size
 		if o.gone || o.pinned() {

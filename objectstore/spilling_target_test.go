@@ -59,7 +59,7 @@ func TestRebuiltStoreGivesBackWhatIsIdle(t *testing.T) {
 	}
 	w.crash(true)
 	w.step(FromClient{1, &wire.Holdings{Component: wire.ComponentStore, Epoch: w.epoch}})
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	for i := range 6 {
 		w.step(Free{[]ids.ObjectID{put(i)}})
 	}

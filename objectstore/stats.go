@@ -28,6 +28,7 @@ type Stats struct {
 	Args             uint64 // of running tasks
 	FallbackBytes    uint64
 	Spilled          uint64 // bytes in spill storage
+	SpillGarbage     uint64 // bytes there of objects that are gone, in files that have others
 	Data             uint64 // bytes of sealed objects, wherever they are
 	Objects          int
 	ObjectsInMemory  int
@@ -49,7 +50,7 @@ type Stats struct {
 func (c *Core) Stats() Stats {
 	s := Stats{
 		Limit: c.alloc.Limit(), Index: c.alloc.Limit() - c.objectLimit(), Backed: c.alloc.Backed(), Warm: c.alloc.Warm(), Held: c.alloc.Held(), Slack: c.alloc.Held() - c.alloc.Used(),
-		Pinned: c.pinnedBytes, Cold: c.cold.bytes, Copies: c.second.bytes, Args: c.argBytes, FallbackBytes: c.fallbackBytes,
+		Pinned: c.pinnedBytes, Cold: c.cold.bytes, Copies: c.second.bytes, Args: c.argBytes, FallbackBytes: c.fallbackBytes, SpillGarbage: c.files.garbage(),
 		Grants: len(c.grants), WaitingCreates: len(c.waiting), WaitingArgs: c.argWait.Len(), SpillsUnderWay: c.spills,
 		RestoresUnderWay: c.restores.underWay + c.restores.forNodes, Clients: len(c.clients.byID), OldClients: len(c.old), Counters: c.counts,
 	}

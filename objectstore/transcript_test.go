@@ -232,6 +232,8 @@ func (s *story) say(node int, e Effect) {
 		what := strings.Join(all, ", ")
 		s.spilled[s.nodes[node].nextLoc+1] = what
 		say("disk <- write %s", what)
+	case SpillCopy:
+		say("disk <- write %d objects anew", len(e.Objects))
 	case SpillRead:
 		say("disk <- read %s", s.restored(node, e.Job))
 	case SpillRemove:

@@ -17,7 +17,7 @@ func TestWhoAsksForWhatIsUnsealedIsToldWhereItIs(t *testing.T) {
 	m := w.created[r]
 	w.write(1, 3, m)
 	w.crash(false)
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.join(1, 2)
 	w.step(PinForGet{Client: 2, ID: put(1)})
 	w.step(PinArgs{Job: 1, Task: root, Attempt: 1, Worker: 2, IDs: []ids.ObjectID{put(1)}})
@@ -45,7 +45,7 @@ func TestWhoReadsWhatIsUnsealedOnAnotherNodeIsToldWhereItIs(t *testing.T) {
 	w.relist(0)
 	w.write(1, 3, w.created[r])
 	w.crash(false)
-	w.step(Drained{w.epoch})
+	w.step(Drained{Epoch: w.epoch})
 	w.join(1)
 	var said []Lost
 	for _, f := range w.c.Step(w.now, Located{ID: put(1), Attempt: 3, Size: mib, Meta: []byte{3, 7}}) {
@@ -68,7 +68,7 @@ func TestWhatAClientLeftIsDroppedAloneThatClients(t *testing.T) {
 		w.relist(0)
 		w.write(1, 1, w.created[r])
 		w.crash(false)
-		w.step(Drained{w.epoch})
+		w.step(Drained{Epoch: w.epoch})
 		delete(w.owned, owner{id: put(1), attempt: 1, client: 1})
 		w.step(ClientGone{Client: 1})
 		w.join(2)

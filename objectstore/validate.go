@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mobula/objectstore/alloc"
+	"mobula/objectstore/spill/format"
 )
 
 // Validate counts everything anew, and gives the first disagreement with what the core keeps as sums. It looks at every object: for tests and
@@ -12,7 +13,7 @@ func (c *Core) Validate() error {
 	if c.alloc.Used() > c.alloc.Limit() {
 		return fmt.Errorf("%d bytes used of a limit of %d", c.alloc.Used(), c.alloc.Limit())
 	}
-	var used, pinned, grants, puts, viewed, files, spilling, spillingFiles, arg uint64
+	var used, pinned, grants, puts, viewed, files, spilling, spillingFiles, arg, live, garbage, sparse uint64
 	for _, g := range c.grants {
 		grants += g.footprint()
 		if g.task.IsZero() {
@@ -57,6 +58,12 @@ func (c *Core) Validate() error {
 		} else if o.resident && !o.pinned() && !o.spilling && (o.file == 0 || !o.spilled && o.of == nil && len(o.elsewhere) == 0 && !o.gone) {
 			return fmt.Errorf("object %v is kept by nothing and not listed", o.id)
 		}
+		if o.spilled {
+			live += format.Footprint(o.loc.Size)
+			if f := c.files.byKey[o.loc.Key()]; f == nil || o.inFile >= len(f.objs) || f.objs[o.inFile] != o {
+				return fmt.Errorf("object %v lies in a spill file that does not know it", o.id)
+			}
+		}
 		if o.of != nil && (o.of.copies[o.job] != o || o.of.dead || o.spilled || !o.resident && o.restore == nil) {
 			return fmt.Errorf("copy %v for job %v is of nothing", o.id, o.job)
 		}
@@ -66,6 +73,10 @@ func (c *Core) Validate() error {
 		if o.gone && len(o.copies) == 0 && !o.pinned() && !o.spilling && o.restore == nil && !o.draining && o.filling == nil {
 			return fmt.Errorf("object %v is gone and still here", o.id)
 		}
+	}
+	for _, f := range c.files.byKey {
+		garbage += f.garbage()
+		sparse += f.worth()
 	}
 	for _, j := range c.jobs {
 		switch j := j.(type) {
@@ -117,6 +128,7 @@ func (c *Core) Validate() error {
 		{"used", c.alloc.Used(), used}, {"pinned", c.pinnedBytes, pinned}, {"granted", c.grantBytes, grants}, {"granted to no task", c.putBytes, puts}, {"viewed", c.viewedBytes, viewed},
 		{"in fallback files", c.fallbackBytes, files}, {"being spilled", c.spillingBytes, spilling}, {"being spilled from files", c.spillingFiles, spillingFiles}, {"arguments", c.argBytes, arg},
 		{"active sets", uint64(c.activeSets), uint64(active)}, {"listed", uint64(c.cold.n + c.second.n + c.outside.n), uint64(listed)},
+		{"live in spill files", c.files.live, live}, {"garbage in spill files", c.files.garbage(), garbage}, {"garbage in sparse spill files", c.files.sparse, sparse},
 		{"creating", uint64(counted), uint64(waiting)},
 	} {
 		if x.got != x.want {

@@ -1,6 +1,7 @@
 package objectstore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"mobula/objectstore/alloc"
 	"mobula/objectstore/record"
 	"mobula/objectstore/spill"
+	"mobula/objectstore/spill/format"
 	"mobula/wire"
 )
 
@@ -26,22 +28,25 @@ type world struct {
 	now   int64
 	timer int64
 
-	mem     map[place]uint64          // what was written at the start of each extent
-	disk    map[spill.Location]uint64 // spilled copies
-	sealed  map[ids.ObjectID]uint64   // what each object must hold
-	owned   map[owner]wire.Extent     // extents that clients may touch now
+	mem     map[place]uint64           // what was written at the start of each extent
+	disk    map[spill.Location]bytesOf // spilled copies
+	size    map[spill.FileKey]uint64   // of the files that they are in
+	sealed  map[ids.ObjectID]uint64    // what each object must hold
+	owned   map[owner]wire.Extent      // extents that clients may touch now
 	records map[uint32]record.Record
 	payload map[uint32][]byte
 	notes   Notebook
 	files   map[uint32]string
-	jobs    []job  // answers that are due
-	failing bool   // spill writes and fallback files
-	noSpill bool   // spill writes only
-	noMem   bool   // reservations
-	machine uint64 // bytes of memory that there are for reservations; 0: enough
-	broken  error  // of reads
-	stale   bool   // what runs was begun by an earlier core: its object may be gone, and the block's memory with it
-	shaky   bool   // reads of a file fail up to the last try, for no lasting reason
+	jobs    []job            // answers that are due
+	failing bool             // spill writes and fallback files
+	noSpill bool             // spill writes only
+	noMem   bool             // reservations
+	machine uint64           // bytes of memory that there are for reservations; 0: enough
+	most    uint64           // bytes in spill files, beyond which only copies may go; 0: no bound
+	broken  error            // of reads
+	rotten  map[uint64]error // files that cannot be read
+	stale   bool             // what runs was begun by an earlier core: its object may be gone, and the block's memory with it
+	shaky   bool             // reads of a file fail up to the last try, for no lasting reason
 	failed  map[readOf]int
 	backed  map[uint64]alloc.Owner // a page of the limit: in whose file it has memory
 	punched uint64                 // bytes, in all
@@ -73,7 +78,9 @@ type world struct {
 	logs     []string
 	mapped   map[uint64]bool // client<<32|file: announced
 	nodes    network
+	retold   bool         // an event is told again: what comes of it may have been done
 	show     func(Effect) // each effect, before it is carried out
+	copied   func(SpillDone)
 }
 
 // job is work under way; stop ends it without doing it, if an earlier core's work can be.
@@ -82,11 +89,14 @@ type job struct {
 	reserve   bool // ended before a new core is built
 }
 
-// readOf is the reads of a file for one job: an object and its copies are read one by one.
+// readOf is the reads of a place for one job: an object and its copies are read one by one.
 type readOf struct {
-	file uint64
-	job  ids.JobID
+	loc spill.Location
+	job ids.JobID
 }
+
+// bytesOf is what an object holds: a tag at its start, of packed values one at the start of each.
+type bytesOf map[uint64]uint64
 
 type place struct {
 	job  ids.JobID // of file 0
@@ -106,10 +116,12 @@ func newWorld(t testing.TB, cfg Config) *world {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	return &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
-		mem: map[place]uint64{}, disk: map[spill.Location]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
+	w := &world{t: t, cfg: cfg, c: NewCore(cfg), now: 1e9,
+		mem: map[place]uint64{}, disk: map[spill.Location]bytesOf{}, size: map[spill.FileKey]uint64{}, sealed: map[ids.ObjectID]uint64{}, owned: map[owner]wire.Extent{},
 		records: map[uint32]record.Record{}, payload: map[uint32][]byte{}, files: map[uint32]string{}, backed: map[uint64]alloc.Owner{}, job: map[ids.ClientID]ids.JobID{}, noFile: map[ids.JobID]bool{},
-		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}}
+		created: map[uint64]*wire.Created{}, argsOK: map[NoteKey]ArgsPinned{}, packed: map[ids.ObjectID]bool{}, mapped: map[uint64]bool{}, rotten: map[uint64]error{}}
+	w.copied = func(e SpillDone) { w.step(e) }
+	return w
 }
 
 // testConfig is small enough that little work fills it.
@@ -169,18 +181,23 @@ func (w *world) do(f Effect) {
 		w.toOwner(e)
 	case SpillWrite:
 		w.jobs = append(w.jobs, job{run: func() { w.spillWrite(e) }, stop: func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
+	case SpillCopy:
+		held := make([]bytesOf, len(e.Objects))
+		for i, o := range e.Objects {
+			if held[i] = w.disk[o.From]; held[i] == nil {
+				w.t.Fatalf("%v is to be copied from %+v, which is not there", o.ID, o.From)
+			}
+		}
+		w.jobs = append(w.jobs, job{run: func() { w.spillCopy(e, held) }, stop: func() { w.step(SpillDone{Job: e.Job, Err: errCancelled}) }})
 	case SpillRead:
-		w.jobs = append(w.jobs, job{run: func() { w.spillRead(e) }, stop: func() { w.step(RestoreDone{e.Job, errCancelled}) }})
+		held := w.disk[e.Loc] // the file stays until it is read
+		w.jobs = append(w.jobs, job{run: func() { w.spillRead(e, held) }, stop: func() { w.step(RestoreDone{e.Job, errCancelled}) }})
 	case SpillRemove:
 		for _, l := range e.Locs {
-			if _, ok := w.disk[l]; !ok && w.broken == nil {
+			if _, ok := w.disk[l]; !ok && w.broken == nil && !w.retold {
 				w.t.Fatalf("location %v removed twice", l)
 			}
-			for x := range w.disk {
-				if x.File == l.File {
-					delete(w.disk, x)
-				}
-			}
+			w.unspill(l)
 		}
 	case Reserve:
 		w.jobs = append(w.jobs, job{reserve: true, run: func() {
@@ -491,24 +508,80 @@ func (w *world) spillWrite(e SpillWrite) {
 		w.step(SpillDone{Job: e.Job, Err: errors.New("disk full")})
 		return
 	}
-	done := SpillDone{Job: e.Job}
-	for _, it := range e.Items {
-		w.nextLoc++
-		l := spill.Location{File: w.nextLoc, Size: it.Extent.Size}
-		w.disk[l] = w.mem[at(it.Place, it.Extent)]
+	all, sizes := make([]bytesOf, len(e.Items)), make([]uint64, len(e.Items))
+	if n := w.bytesOf(e.Items); w.most > 0 && w.onDisk()+n > w.most {
+		w.step(SpillDone{Job: e.Job, Err: fmt.Errorf("no room for %d bytes", n)})
+		return
+	}
+	for i, it := range e.Items {
+		all[i], sizes[i] = bytesOf{0: w.mem[at(it.Place, it.Extent)]}, it.Extent.Size
 		if it.Extent.Size > 0 {
 			for p, t := range w.mem { // packed values within the extent
 				if p.job == it.Place && p.file == it.Extent.File && p.off > it.Extent.Off && p.off < it.Extent.Off+it.Extent.Size {
-					w.disk[spill.Location{File: w.nextLoc, Off: p.off - it.Extent.Off, Size: 1 << 62}] = t
+					all[i][p.off-it.Extent.Off] = t
 				}
 			}
 		}
-		done.Locs = append(done.Locs, l)
 	}
-	w.step(done)
+	w.step(SpillDone{Job: e.Job, Locs: w.newFile(all, sizes)})
 }
 
-func (w *world) spillRead(e SpillRead) {
+func (w *world) bytesOf(items []SpillItem) (n uint64) {
+	for _, it := range items {
+		n += it.Extent.Size
+	}
+	return n
+}
+
+// newFile makes a spill file of objects.
+func (w *world) newFile(all []bytesOf, sizes []uint64) (out []spill.Location) {
+	w.nextLoc++
+	off := uint64(format.Page)
+	for i, b := range all {
+		off = format.Place(off, sizes[i])
+		l := spill.Location{File: w.nextLoc, Off: off, Size: sizes[i]}
+		off += max(1, sizes[i]) // those without bytes have places of their own too
+		w.disk[l] = b
+		out = append(out, l)
+	}
+	objs := make([]format.Object, len(sizes))
+	for i, n := range sizes {
+		objs[i].Copy = &format.Copy{Size: n}
+	}
+	_, w.size[out[0].Key()] = format.Sizes(objs)
+	return out
+}
+
+// unspill drops an object, and with the last one its file.
+func (w *world) unspill(l spill.Location) {
+	delete(w.disk, l)
+	for x := range w.disk {
+		if x.Key() == l.Key() {
+			return
+		}
+	}
+	delete(w.size, l.Key())
+}
+
+func (w *world) spillCopy(e SpillCopy, held []bytesOf) {
+	if err := w.broken; err != nil || w.failing {
+		w.copied(SpillDone{Job: e.Job, Err: cmp.Or(err, errors.New("disk full"))})
+		return
+	}
+	for _, o := range e.Objects {
+		if err := w.rotten[o.From.File]; err != nil {
+			w.copied(SpillDone{Job: e.Job, Err: err})
+			return
+		}
+	}
+	sizes := make([]uint64, len(held))
+	for i, o := range e.Objects {
+		sizes[i] = o.From.Size
+	}
+	w.copied(SpillDone{Job: e.Job, Locs: w.newFile(held, sizes)})
+}
+
+func (w *world) spillRead(e SpillRead, held bytesOf) {
 	w.t.Helper()
 	if w.broken != nil {
 		w.step(RestoreDone{e.Job, w.broken})
@@ -521,13 +594,12 @@ func (w *world) spillRead(e SpillRead) {
 	if w.failed == nil {
 		w.failed = map[readOf]int{}
 	}
-	k := readOf{e.Loc.File, e.Place}
+	k := readOf{e.Loc, e.Place}
 	if w.failed[k]++; w.shaky && w.failed[k]%maxTries != 0 {
 		w.step(RestoreDone{e.Job, errCancelled})
 		return
 	}
-	t, ok := w.disk[e.Loc]
-	if !ok {
+	if held == nil {
 		for _, o := range w.c.all() {
 			if o.spilled && o.loc == e.Loc {
 				w.t.Fatalf("read of %+v, which is not there", e.Loc)
@@ -536,13 +608,10 @@ func (w *world) spillRead(e SpillRead) {
 		w.step(RestoreDone{e.Job, fmt.Errorf("%w", spill.ErrMissing)}) // dropped since
 		return
 	}
-	w.mem[at(e.Place, e.Extent)] = t
-	for l, t := range w.disk {
-		if l.File == e.Loc.File && l.Size == 1<<62 {
-			to := at(e.Place, e.Extent)
-			to.off += l.Off
-			w.mem[to] = t
-		}
+	for off, t := range held {
+		to := at(e.Place, e.Extent)
+		to.off += off
+		w.mem[to] = t
 	}
 	w.step(RestoreDone{e.Job, nil})
 }
@@ -594,7 +663,7 @@ func (x *chaos) recoverJobs(old []job) {
 			j.stop()
 		}
 	}
-	x.step(Drained{x.epoch})
+	x.step(Drained{Epoch: x.epoch, Sizes: maps.Clone(x.size)})
 }
 
 // What clients do.
@@ -694,13 +763,15 @@ func (w *world) crash(connected bool) {
 	old := w.c
 	c, evs := Rebuild(w.cfg, r)
 	w.c = c
-	live := make(map[uint64]bool)
+	live := make(map[spill.Location]bool)
 	for _, l := range c.Live() {
-		live[l.File] = true
+		if live[l] = true; w.disk[l] == nil && w.broken == nil {
+			w.t.Fatalf("after the rebuild an object lies at %+v, where nothing is", l)
+		}
 	}
 	for l := range w.disk { // as spill storage does
-		if !live[l.File] {
-			delete(w.disk, l)
+		if !live[l] {
+			w.unspill(l)
 		}
 	}
 	want := len(old.objs)

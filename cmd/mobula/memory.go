@@ -48,6 +48,9 @@ func memoryText(w io.Writer, m *state.Memory) {
 
 func storeText(w io.Writer, what string, st *state.Store, inline uint64) {
 	fmt.Fprintf(w, "%s: %s of %s held, %s pinned, %s in spill storage; %s in messages\n", what, size(st.Held), size(st.Limit), size(st.Pinned), size(st.Spilled), size(inline))
+	if st.SpillGarbage > 0 {
+		fmt.Fprintf(w, "%s in spill files of objects that are gone\n", size(st.SpillGarbage))
+	}
 	if st.Waiting > 0 {
 		fmt.Fprintf(w, "%d creates wait for room\n", st.Waiting)
 	}

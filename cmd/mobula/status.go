@@ -152,6 +152,9 @@ func statusText(w io.Writer, s *nodeStatus) {
 		st.OnlySpilled, st.Waiting, st.WaitingArgs, st.Restoring)
 	line("spill", "%s there now; %s written and %s read since the start; %d errors, %d objects lost", size(st.Spilled), size(st.SpilledEver),
 		size(st.RestoredEver), st.SpillErrors, st.Lost)
+	if st.SpillGarbage > 0 || st.Reclaimed > 0 {
+		line("", "%s of objects that are gone, in files that have others; %s of such given back", size(st.SpillGarbage), size(st.Reclaimed))
+	}
 	for _, t := range st.SpillTargets {
 		why := ""
 		if t.Error != "" {

@@ -155,12 +155,15 @@ type fakeSpiller struct{ err error }
 func (f fakeSpiller) Write(items []spill.Item, done func([]spill.Location, error)) {
 	done(make([]spill.Location, len(items)), f.err)
 }
+func (f fakeSpiller) Copy(objs []spill.Copy, done func([]spill.Location, error)) {
+	done(make([]spill.Location, len(objs)), f.err)
+}
 func (f fakeSpiller) Read(_ spill.Location, _ []byte, done func(error)) { done(f.err) }
 func (fakeSpiller) Remove([]spill.Location)                             {}
 func (fakeSpiller) Fallback(uint64, bool) (*os.File, string, error)     { return nil, "", nil }
 func (fakeSpiller) Reopen(string) (*os.File, uint64, error)             { return nil, 0, nil }
 func (fakeSpiller) Release(string)                                      {}
-func (fakeSpiller) Recover([]spill.Location)                            {}
+func (fakeSpiller) Recover([]spill.Location) map[spill.FileKey]uint64   { return nil }
 
 func TestSpillsAndRestoresAreSpans(t *testing.T) {
 	coll := collecting(t)

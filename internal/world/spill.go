@@ -8,6 +8,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/objectstore"
 	"mobula/objectstore/spill"
+	"mobula/objectstore/spill/format"
 )
 
 // spillStorage is a node's spill target: files of objects, which outlive the process and the machine.
@@ -52,9 +53,36 @@ func (s *spillStorage) write(items []objectstore.SpillItem) ([]spill.Location, e
 	return out, nil
 }
 
+// copy writes objects of files anew that were there when it was asked for.
+func (s *spillStorage) copy(objs []spill.Copy, held []*spillFile) ([]spill.Location, error) {
+	if s.full {
+		return nil, errs.New(errs.CodeOutOfDisk, "no spill target has room")
+	}
+	s.last++
+	to := &spillFile{data: make(map[uint64][]byte)}
+	var out []spill.Location
+	off := uint64(64)
+	for i, o := range objs {
+		data := make([]byte, o.From.Size)
+		if err := s.read(o.From, held[i], data); err != nil {
+			return nil, err
+		}
+		to.data[off] = data
+		out = append(out, spill.Location{File: s.last, Off: off, Size: o.From.Size})
+		off += o.From.Size + 64
+	}
+	s.files[s.last] = to
+	for _, l := range out {
+		s.refs.Add(l)
+	}
+	return out, nil
+}
+
+// held is an object's file, which stays readable for who has begun to read it.
+func (s *spillStorage) held(l spill.Location) *spillFile { return s.files[l.File] }
+
 // read fills dst with a spilled object.
-func (s *spillStorage) read(l spill.Location, dst []byte) error {
-	f := s.files[l.File]
+func (s *spillStorage) read(l spill.Location, f *spillFile, dst []byte) error {
 	switch {
 	case f == nil:
 		return fmt.Errorf("file %d: %w", l.File, spill.ErrMissing)
@@ -73,13 +101,22 @@ func (s *spillStorage) remove(l spill.Location) {
 	}
 }
 
-// recover counts anew which objects are there, and drops files without any.
-func (s *spillStorage) recover(live []spill.Location) {
+// recover counts anew which objects are there, drops files without any, and gives the sizes of the others.
+func (s *spillStorage) recover(live []spill.Location) map[spill.FileKey]uint64 {
 	s.refs = spill.NewRefs()
 	for _, l := range live {
 		s.refs.Add(l)
 	}
 	maps.DeleteFunc(s.files, func(id uint64, _ *spillFile) bool { return !s.refs.Has(spill.FileKey{File: id}) })
+	sizes := make(map[spill.FileKey]uint64)
+	for id, f := range s.files {
+		n := uint64(format.Overhead)
+		for _, data := range f.data {
+			n += format.Footprint(uint64(len(data)))
+		}
+		sizes[spill.FileKey{File: id}] = n
+	}
+	return sizes
 }
 
 // rot spoils a file; false: there is none.

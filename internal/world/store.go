@@ -74,7 +74,7 @@ func (n *Node) awaitOldClient(old objectstore.ClientJoined) {
 func (n *Node) storeConfig() objectstore.Config {
 	cfg := objectstore.DefaultConfig(n.w.cfg.Store)
 	cfg.ReserveStep, cfg.ColdFrom, cfg.WarmBytes, cfg.Patience = 16<<10, 24<<10, 16<<10, 60*time.Second
-	cfg.MinSpillBytes = 8 << 10
+	cfg.MinSpillBytes, cfg.SpillGarbage = 8<<10, 0
 	return cfg
 }
 
@@ -142,11 +142,11 @@ func (s *storeShell) recover(live []spill.Location) {
 			}
 			s.box.put(o.run())
 		}
-		s.n.spill.recover(live)
+		sizes := s.n.spill.recover(live)
 		if s.recovers = s.recovers[1:]; len(s.recovers) > 0 {
 			s.io.put(s.recovers[0])
 		}
-		return objectstore.Drained{Epoch: epoch}
+		return objectstore.Drained{Epoch: epoch, Sizes: sizes}
 	}})
 	if len(s.recovers) == 1 {
 		s.io.put(s.recovers[0])
@@ -166,8 +166,15 @@ func (s *storeShell) carryOut(f objectstore.Effect) {
 		delete(n.disk.index.slots, e.Slot)
 	case objectstore.SpillWrite:
 		s.beginWrite(e.Job, func() ([]spill.Location, error) { return n.spill.write(e.Items) })
+	case objectstore.SpillCopy:
+		held := make([]*spillFile, len(e.Objects))
+		for i, o := range e.Objects {
+			held[i] = n.spill.held(o.From)
+		}
+		s.beginWrite(e.Job, func() ([]spill.Location, error) { return n.spill.copy(e.Objects, held) })
 	case objectstore.SpillRead:
-		s.beginRead(e.Job, func() error { return s.spillRead(e) })
+		f := n.spill.held(e.Loc)
+		s.beginRead(e.Job, func() error { return s.spillRead(e, f) })
 	case objectstore.CopyObject:
 		s.beginRead(e.Job, func() error {
 			copy(n.memory.at(e.Place, e.Extent), n.memory.at(e.From, e.Of))
@@ -254,9 +261,9 @@ func (s *storeShell) beginRead(job uint64, read func() error) {
 	s.io.put(&operation{stop: stop, run: func() objectstore.Event { return objectstore.RestoreDone{Job: job, Err: read()} }})
 }
 
-func (s *storeShell) spillRead(e objectstore.SpillRead) error {
-	err := s.n.spill.read(e.Loc, s.n.memory.at(e.Place, e.Extent))
-	if f := s.n.spill.files[e.Loc.File]; f != nil && f.rotten != nil {
+func (s *storeShell) spillRead(e objectstore.SpillRead, f *spillFile) error {
+	err := s.n.spill.read(e.Loc, f, s.n.memory.at(e.Place, e.Extent))
+	if f != nil && f.rotten != nil {
 		s.n.w.model.rotten(s.n.disk.index.named(e.Loc))
 	}
 	return err

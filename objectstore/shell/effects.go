@@ -40,6 +40,12 @@ func (s *Store) do(self *actors.Ref[objectstore.Event], f objectstore.Effect) {
 		}
 	case objectstore.SpillWrite:
 		s.spillWrite(self, e)
+	case objectstore.SpillCopy:
+		s.io.Add(1)
+		s.o.Spiller.Copy(e.Objects, func(l []spill.Location, err error) {
+			s.io.Done()
+			self.Deliver(objectstore.SpillDone{Job: e.Job, Locs: l, Err: err})
+		})
 	case objectstore.SpillRead:
 		s.spillRead(self, e)
 	case objectstore.SpillRemove:

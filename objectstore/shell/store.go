@@ -32,7 +32,8 @@ type Spiller interface {
 	Fallback(size uint64, last bool) (*os.File, string, error)
 	Reopen(path string) (*os.File, uint64, error)
 	Release(path string)
-	Recover(live []spill.Location)
+	Copy(objs []spill.Copy, done func([]spill.Location, error))
+	Recover(live []spill.Location) (sizes map[spill.FileKey]uint64)
 }
 
 var _ Spiller = (*spillshell.Spiller)(nil)
@@ -219,9 +220,9 @@ func (s *Store) recover(self *actors.Ref[objectstore.Event], live []spill.Locati
 	go func() {
 		defer close(done)
 		<-before
-		s.o.Spiller.Recover(live)
+		sizes := s.o.Spiller.Recover(live)
 		s.copies.Wait() // no new core begins one before Drained
-		self.Deliver(objectstore.Drained{Epoch: epoch})
+		self.Deliver(objectstore.Drained{Epoch: epoch, Sizes: sizes})
 	}()
 }
 

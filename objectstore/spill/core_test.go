@@ -266,6 +266,27 @@ func TestAFullDiskRefusesAtOnceAndComesBack(t *testing.T) {
 	}
 }
 
+// What gives more back than it takes may pass the threshold, but not the disk.
+func TestAFullDiskTakesWhatFrees(t *testing.T) {
+	r := newRig(t, nil)
+	tight := Capacity{Used: 960, Total: 1000}
+	frees := func(size uint64) uint64 {
+		r.last++
+		req := Request{ID: r.last, Kind: Write, Size: size, Frees: true}
+		r.reqs[req.ID] = req
+		r.step(Submit{req})
+		return req.ID
+	}
+	a := r.submit(Write, 10)
+	r.answer(tight, nil)
+	r.wantRefused(a, ErrFull)
+	b := frees(10)
+	r.wantStarted(b, true)
+	c := frees(40)
+	r.wantRefused(c, ErrFull)
+	r.finish(b, nil)
+}
+
 func TestAFailedTargetIsLeftAloneLongerEachTime(t *testing.T) {
 	r := newRig(t, nil)
 	a, b := r.submit(Write, 10), r.submit(Write, 10)

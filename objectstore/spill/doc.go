@@ -2,7 +2,7 @@
 //
 // The store decides what to spill and when (objectstore/objects_lru.go, objectstore/spilling.go). This package decides where to and how; package spill/shell does the reads and writes. Fuse puts the
 // objects of one write together into files of at least MinFileBytes, Router spreads the files over the targets so that their bytes stay even, Refs
-// counts the objects in each file, which is deleted with its last object, and Core decides for one target what runs when.
+// counts the objects in each file, which is deleted with its last object or when the store has had the rest copied into another (decision 0037), and Core decides for one target what runs when.
 //
 // # Who owns what
 //

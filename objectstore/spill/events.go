@@ -19,6 +19,7 @@ type Request struct {
 	Kind    Kind
 	Size    uint64 // bytes of the file for a write, of the object for a read
 	Largest uint64 // for a write: bytes of the largest object
+	Frees   bool   // a write after which more goes than it has taken: it may pass the threshold
 	File    uint64 // for a read: where the object lies
 	Off     uint64
 	at      int64 // used by the core: when it was queued, then when it was started

@@ -1,6 +1,9 @@
 package spill
 
-import "mobula/objectstore/spill/format"
+import (
+	"mobula/internal/ids"
+	"mobula/objectstore/spill/format"
+)
 
 // Item is one object to write: ID, Attempt, and Data, which is segment memory and must not change until the write
 // is done.
@@ -13,6 +16,13 @@ type Location struct {
 	Off    uint64 // of the first byte, from the file's start
 	Size   uint64 // bytes
 	CRC    uint32 // CRC-32C of the bytes
+}
+
+// Copy is an object to write anew from where it lies in spill storage.
+type Copy struct {
+	ID      ids.ObjectID
+	Attempt uint32
+	From    Location
 }
 
 // Capacity is a target's size in bytes; Total is 0 if it is unlimited.

@@ -8,7 +8,7 @@ func Fuse(items []Item, least uint64, most int) [][]Item {
 	var out [][]Item
 	from, bytes := 0, uint64(0)
 	for i := range items {
-		bytes += uint64(len(items[i].Data))
+		bytes += items[i].Len()
 		if bytes >= least || i+1-from >= most {
 			out = append(out, items[from:i+1])
 			from, bytes = i+1, 0

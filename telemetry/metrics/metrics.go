@@ -99,6 +99,7 @@ var families = []family{
 	}),
 	single("store_spilled_bytes_total", "Bytes written to spill storage.", counter, func(s *Snapshot) float64 { return float64(s.Store.SpilledEver) }),
 	single("store_restored_bytes_total", "Bytes read back from spill storage.", counter, func(s *Snapshot) float64 { return float64(s.Store.RestoredEver) }),
+	single("store_reclaimed_bytes_total", "Bytes in spill storage given back by writing files anew of which little was used.", counter, func(s *Snapshot) float64 { return float64(s.Store.Reclaimed) }),
 	single("store_spills_total", "Writes to spill storage, each of many objects.", counter, func(s *Snapshot) float64 { return float64(s.Store.Spills) }),
 	single("store_restores_total", "Objects read back from spill storage.", counter, func(s *Snapshot) float64 { return float64(s.Store.Restores) }),
 	single("store_spill_seconds_total", "Time of writes to spill storage, summed over those at once.", counter, func(s *Snapshot) float64 { return float64(s.Store.SpillTime) / 1e9 }),
@@ -122,7 +123,7 @@ func storeBytes(s *Snapshot) map[string]float64 {
 	st := &s.Store
 	return floats(map[string]uint64{
 		"limit": st.Limit, "held": st.Held, "backed": st.Backed, "sealed": st.Sealed, "writing": st.Writing, "pinned": st.Pinned,
-		"args": st.Args, "spilled": st.Spilled, "fallback": st.Fallback,
+		"args": st.Args, "spilled": st.Spilled, "spill_garbage": st.SpillGarbage, "fallback": st.Fallback,
 	})
 }
 

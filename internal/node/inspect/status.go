@@ -184,10 +184,10 @@ func (n *Inspector) storeFigures(ctx context.Context) (state.Store, error) {
 	}
 	s := state.Store{
 		Limit: st.Limit, Held: st.Held, Backed: st.Backed, Sealed: st.Sealed, Writing: st.Granted, Pinned: st.Pinned, Args: st.Args,
-		Spilled: st.Spilled, Fallback: st.FallbackBytes, Objects: st.Objects, InMemory: st.ObjectsInMemory, OnlySpilled: st.ObjectsSpilled,
+		Spilled: st.Spilled, SpillGarbage: st.SpillGarbage, Fallback: st.FallbackBytes, Objects: st.Objects, InMemory: st.ObjectsInMemory, OnlySpilled: st.ObjectsSpilled,
 		Waiting: st.WaitingCreates, WaitingArgs: st.WaitingArgs, Restoring: st.WaitingRestores + st.RestoresUnderWay,
 		SpilledEver: st.SpilledBytes, RestoredEver: st.RestoredBytes, SpillErrors: st.SpillErrors, Lost: st.Lost,
-		Spills: st.Spills, Restores: st.Restores,
+		Reclaimed: st.ReclaimedBytes, Spills: st.Spills, Restores: st.Restores,
 	}
 	parts := n.node.Parts()
 	if why := parts.Memory.Kept; why != nil {

@@ -192,6 +192,23 @@ func (s seenSpiller) Write(items []spill.Item, done func([]spill.Location, error
 	})
 }
 
+// Copy is a compaction.
+func (s seenSpiller) Copy(objs []spill.Copy, done func([]spill.Location, error)) {
+	sp := s.spans.Load()
+	if sp == nil {
+		s.Spiller.Copy(objs, done)
+		return
+	}
+	begin, bytes, objects := s.clock.Now(), 0, len(objs)
+	for i := range objs {
+		bytes += int(objs[i].From.Size)
+	}
+	s.Spiller.Copy(objs, func(locs []spill.Location, err error) {
+		sp.move("compact", begin, s.clock.Now(), bytes, objects, err)
+		done(locs, err)
+	})
+}
+
 // Read is a restore.
 func (s seenSpiller) Read(loc spill.Location, dst []byte, done func(error)) {
 	sp := s.spans.Load()

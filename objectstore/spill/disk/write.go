@@ -94,6 +94,9 @@ func (s *Store) batches(ctx context.Context, f *os.File, direct bool, st *format
 		}
 		b := st.Next()
 		if b == nil {
+			if err := st.Err(); err != nil {
+				fail(err)
+			}
 			break
 		}
 		todo <- b

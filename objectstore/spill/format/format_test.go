@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -119,10 +120,47 @@ func TestStreamMakesTheFileThatTheIndexDescribes(t *testing.T) {
 		if again := collect(t, s); !bytes.Equal(again, file) {
 			t.Fatalf("a rewound stream makes another file")
 		}
+		var least uint64
+		copies := slices.Clone(objs)
+		for i, o := range objs {
+			least += Footprint(o.Len())
+			if rapid.Bool().Draw(t, "copied") {
+				copies[i].Data, copies[i].Copy = nil, &Copy{Size: o.Len(), CRC: Checksum(o.Data)}
+			}
+		}
+		s = NewStream(want, copies, mem)
+		s.ReadWith(func(n int, off uint64, p []byte) error {
+			copy(p, objs[n].Data[off:])
+			return nil
+		})
+		if again := collect(t, s); s.Err() != nil || !bytes.Equal(again, file) {
+			t.Fatalf("with copies it is another file: %v", s.Err())
+		}
+		if s.Size() > least+Overhead {
+			t.Fatalf("a file of %d bytes, the footprints are %d", s.Size(), least)
+		}
 		if mem.out != 0 {
 			t.Fatalf("%d buffers were not given back", mem.out)
 		}
 	})
+}
+
+func TestAStreamEndsWhereACopyCannotBeRead(t *testing.T) {
+	away := errors.New("away")
+	for _, c := range []struct {
+		read error
+		want error
+	}{{away, away}, {nil, ErrChanged}} {
+		mem := &heap{}
+		s := NewStream(Header{Session: "n"}, []Object{{Data: make([]byte, 100)}, {Copy: &Copy{Size: 5 << 20, CRC: 1}}}, mem)
+		s.ReadWith(func(int, uint64, []byte) error { return c.read })
+		for b := s.Next(); b != nil; b = s.Next() {
+			b.Free()
+		}
+		if !errors.Is(s.Err(), c.want) || s.Next() != nil || mem.out != 0 {
+			t.Errorf("the stream ends with %v, want %v; %d buffers are lent", s.Err(), c.want, mem.out)
+		}
+	}
 }
 
 func TestLargeObjectsAreNotCopied(t *testing.T) {

@@ -23,6 +23,21 @@ type Object struct {
 	ID      ids.ObjectID
 	Attempt uint32
 	Data    []byte // unchanged until the write is done
+	Copy    *Copy  // nil: Data has the bytes
+}
+
+// Copy is an object that lies in spill storage already: its bytes are read while they are written.
+type Copy struct {
+	Size uint64
+	CRC  uint32 // of the bytes, which are checked against it
+}
+
+// Len is how many bytes the object has.
+func (o Object) Len() uint64 {
+	if o.Copy != nil {
+		return o.Copy.Size
+	}
+	return uint64(len(o.Data))
 }
 
 // Entry is an object's entry in a file's index.
@@ -49,12 +64,25 @@ func Place(off, size uint64) uint64 {
 func Sizes(objects []Object) (indexOff, size uint64) {
 	off := uint64(headerSize)
 	for i := range objects {
-		n := uint64(len(objects[i].Data))
+		n := objects[i].Len()
 		off = Place(off, n) + n
 	}
 	indexOff = Align(off, smallAlign)
 	return indexOff, fileSize(indexOff, Header{Count: uint32(len(objects))}.IndexLen())
 }
+
+// Footprint is how many bytes an object of size bytes takes in a file at most, with what it takes to align it and its entry in the index. A file is longer
+// than its objects' footprints by Overhead at most.
+func Footprint(size uint64) uint64 {
+	n := Align(size, smallAlign) + entrySize
+	if size >= Large {
+		n += Page
+	}
+	return n
+}
+
+// Overhead is what a file takes beside its objects: its header, and the rest of its last page.
+const Overhead = 2 * Page
 
 // fileSize is the length of a file whose index of that length starts at indexOff; 0 if such a file is not
 // possible.

@@ -1,6 +1,10 @@
 package format
 
-import "unsafe"
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
 
 // Buffers lends page-aligned memory.
 type Buffers interface {
@@ -35,8 +39,10 @@ type Stream struct {
 	header  Header
 	objects []Object
 	bufs    Buffers
+	read    func(object int, off uint64, p []byte) error
 
 	entries []Entry
+	err     error
 	off     uint64 // of the next byte in the file
 	next    int    // object under way; len(objects): the index; beyond: the end
 	done    int    // bytes of it that were sent
@@ -54,6 +60,13 @@ func NewStream(h Header, objects []Object, bufs Buffers) *Stream {
 	return &Stream{header: h, objects: objects, bufs: bufs, entries: make([]Entry, 0, len(objects))}
 }
 
+// ReadWith has a stream read those objects that are copies of what lies in spill storage: it is called with the number of one, an offset in it, and the bytes
+// to fill.
+func (s *Stream) ReadWith(read func(object int, off uint64, p []byte) error) { s.read = read }
+
+// Err is why a stream has ended before the end of its file: an object that is copied could not be read, or is not what it was.
+func (s *Stream) Err() error { return s.err }
+
 // Size is the length of the whole file.
 func (s *Stream) Size() uint64 { return s.header.Size }
 
@@ -62,12 +75,12 @@ func (s *Stream) Entries() []Entry { return s.entries }
 
 // Rewind starts again from the first byte.
 func (s *Stream) Rewind() {
-	*s = Stream{header: s.header, objects: s.objects, bufs: s.bufs, entries: s.entries[:0]}
+	*s = Stream{header: s.header, objects: s.objects, bufs: s.bufs, read: s.read, entries: s.entries[:0]}
 }
 
-// Next is the next batch, nil at the end. The caller frees it.
+// Next is the next batch, nil at the end, or if Err says why there is none. The caller frees it.
 func (s *Stream) Next() *Batch {
-	if s.off >= s.header.Size {
+	if s.off >= s.header.Size || s.err != nil {
 		return nil
 	}
 	s.cur = &Batch{Off: s.off, bounce: s.bufs.Get(), bufs: s.bufs}
@@ -78,7 +91,11 @@ func (s *Stream) Next() *Batch {
 		s.used, s.off = headerSize, headerSize
 	}
 	for s.room() > 0 && s.next < len(s.objects) {
-		s.object()
+		if s.err = s.object(); s.err != nil {
+			s.cur.Free()
+			s.cur = nil
+			return nil
+		}
 	}
 	for s.room() > 0 && s.off < s.header.Size {
 		s.index()
@@ -92,15 +109,18 @@ func (s *Stream) Next() *Batch {
 func (s *Stream) room() int { return BatchBytes - int(s.off-s.cur.Off) }
 
 // object sends as much of the present object as fits.
-func (s *Stream) object() {
+func (s *Stream) object() error {
 	o := &s.objects[s.next]
-	size := uint64(len(o.Data))
+	size := o.Len()
 	if s.done == 0 && len(s.entries) == s.next {
 		at := Place(s.off, size)
 		if !s.zeros(int(at - s.off)) {
-			return
+			return nil
 		}
 		s.entries = append(s.entries, Entry{ID: o.ID, Attempt: o.Attempt, Off: at, Size: size})
+	}
+	if o.Copy != nil {
+		return s.copied(o.Copy)
 	}
 	rest := o.Data[s.done:]
 	n := min(len(rest), s.room())
@@ -118,7 +138,34 @@ func (s *Stream) object() {
 	if s.done += n; s.done == len(o.Data) {
 		s.next, s.done = s.next+1, 0
 	}
+	return nil
 }
+
+// copied sends as much of an object that is copied as fits.
+func (s *Stream) copied(c *Copy) error {
+	n := int(min(c.Size-uint64(s.done), uint64(s.room())))
+	p := s.cur.bounce[s.used : s.used+n]
+	if n > 0 {
+		if err := s.read(s.next, uint64(s.done), p); err != nil {
+			return err
+		}
+	}
+	s.used += n
+	s.off += uint64(n)
+	e := &s.entries[s.next]
+	e.CRC = Extend(e.CRC, p)
+	if s.done += n; uint64(s.done) < c.Size {
+		return nil
+	}
+	if e.CRC != c.CRC {
+		return fmt.Errorf("%d bytes that are copied have the checksum %08x, want %08x: %w", c.Size, e.CRC, c.CRC, ErrChanged)
+	}
+	s.next, s.done = s.next+1, 0
+	return nil
+}
+
+// ErrChanged says that an object that is copied is not what it was.
+var ErrChanged = errors.New("spilled bytes have changed")
 
 // index sends as much of the index, and the zeros after it, as fits.
 func (s *Stream) index() {

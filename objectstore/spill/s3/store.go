@@ -132,7 +132,7 @@ func (s *Store) Put(ctx context.Context, file uint64, st *format.Stream) error {
 			break
 		}
 	}
-	if err != nil {
+	if err = errors.Join(err, st.Err()); err != nil {
 		abort()
 	}
 	return typed(errors.Join(err, w.Close()), "write spill file", storage.ErrGone)

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -37,6 +38,9 @@ func (s *Spiller) run(t *target, j *job) {
 
 func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 	st := format.NewStream(format.Header{Session: s.cfg.Session, Target: t.number, File: j.file}, j.items, s.bufs)
+	if j.from != nil {
+		st.ReadWith(func(n int, off uint64, p []byte) error { return s.readPart(ctx, j.from[n], off, p) })
+	}
 	begun, file := time.Now(), j.file
 	err := guard(func() error { return t.storage.Put(ctx, file, st) })
 	s.mu.Lock()
@@ -47,6 +51,12 @@ func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 			s.deleteFile(spill.FileKey{Target: t.n, File: file})
 		}
 		return err
+	}
+	if st.Err() != nil { // it is not this target's fault
+		delete(s.jobs, j.id)
+		s.router.Settled(j.target, j.size, false)
+		s.fail(j, copyError(st.Err()))
+		return nil
 	}
 	if err != nil {
 		j.running = false // the core refuses it, or a new core tries it again
@@ -64,6 +74,20 @@ func (s *Spiller) runWrite(ctx context.Context, t *target, j *job) error {
 	s.step(j.group)
 	s.moved()
 	return nil
+}
+
+// readPart reads a part of an object that is copied.
+func (s *Spiller) readPart(ctx context.Context, l spill.Location, off uint64, p []byte) error {
+	_, err := s.targets[l.Target].storage.Read(ctx, l.File, l.Off+off, p)
+	return err
+}
+
+// copyError is why an object could not be copied, as errors of reads are.
+func copyError(err error) error {
+	if errors.Is(err, format.ErrChanged) {
+		return fmt.Errorf("%w: %w", err, spill.ErrCorrupt)
+	}
+	return err
 }
 
 func (s *Spiller) runRead(ctx context.Context, t *target, j *job) error {

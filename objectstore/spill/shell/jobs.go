@@ -20,7 +20,8 @@ type job struct {
 
 	abandoned bool // its I/O hangs, and its request was given to another target
 
-	items []spill.Item // write
+	items []spill.Item     // write
+	from  []spill.Location // of a write that copies: of each item, by the target's index
 	group *group
 	first int // index of its first item in the group
 	tried map[uint16]error
@@ -39,15 +40,16 @@ func (j *job) request() spill.Request {
 	if j.kind == spill.Read {
 		return spill.Request{ID: j.id, Kind: spill.Read, Size: j.loc.Size, File: j.loc.File, Off: j.loc.Off}
 	}
-	r := spill.Request{ID: j.id, Kind: j.kind, Size: j.size}
+	r := spill.Request{ID: j.id, Kind: j.kind, Size: j.size, Frees: j.from != nil}
 	for i := range j.items {
-		r.Largest = max(r.Largest, uint64(len(j.items[i].Data)))
+		r.Largest = max(r.Largest, j.items[i].Len())
 	}
 	return r
 }
 
-// group is one call of Write.
+// group is one call of Write or Copy.
 type group struct {
+	holds []spill.FileKey // that are copied from
 	locs  []spill.Location
 	files []spill.FileKey // written
 	left  int
@@ -130,6 +132,16 @@ func (s *Spiller) step(g *group) {
 	if g.err == nil && g.epoch != s.epoch {
 		g.err = errSuperseded()
 	}
+	if g.err == nil {
+		for _, l := range g.locs {
+			s.refs.Add(l)
+		}
+	}
+	for _, k := range g.holds {
+		if s.refs.Release(k) {
+			s.deleteFile(k)
+		}
+	}
 	if g.err != nil {
 		for _, k := range g.files {
 			s.deleteFile(k)
@@ -138,7 +150,6 @@ func (s *Spiller) step(g *group) {
 		return
 	}
 	for i, l := range g.locs {
-		s.refs.Add(l)
 		g.locs[i].Target = s.targets[l.Target].number
 	}
 	s.later(func() {

@@ -11,10 +11,10 @@ import (
 // Recover is called after the store was rebuilt, with every location in its index. Queued requests, and those given to
 // Write or Read until Recover returns, are answered with errs.ErrCancelled. Recover waits for I/O in flight, so no
 // earlier request touches segment memory after it. Then it counts references again, and deletes files and mapped files
-// without one. It blocks for as long as the I/O in flight.
+// without one. It blocks for as long as the I/O in flight. It gives the sizes of the files that it keeps.
 //
 // The answer to a Write from before may still be on its way; its files are gone, unless live has them.
-func (s *Spiller) Recover(live []spill.Location) {
+func (s *Spiller) Recover(live []spill.Location) map[spill.FileKey]uint64 {
 	defer s.resume()
 	_ = s.quiesce(context.Background(), true) // without a deadline there is no error
 	s.mu.Lock()
@@ -27,20 +27,22 @@ func (s *Spiller) Recover(live []spill.Location) {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed {
-		return
+		return nil
 	}
 	s.dropMapped()
+	sizes := make(map[spill.FileKey]uint64)
 	for _, t := range s.targets {
-		if err := s.dropOrphans(t); err != nil {
+		if err := s.dropOrphans(t, sizes); err != nil {
 			s.mu.Lock()
 			s.complain("spill files of before cannot be listed", err)
 			s.mu.Unlock()
 		}
 	}
+	return sizes
 }
 
-// dropOrphans deletes the files of a target without references.
-func (s *Spiller) dropOrphans(t *target) error {
+// dropOrphans deletes the files of a target without references, and notes the sizes of the others.
+func (s *Spiller) dropOrphans(t *target, sizes map[spill.FileKey]uint64) error {
 	ctx, cancel := context.WithTimeout(s.io, s.cfg.IOTimeout)
 	defer cancel()
 	files, err := t.storage.List(ctx)
@@ -54,6 +56,8 @@ func (s *Spiller) dropOrphans(t *target) error {
 		if k := (spill.FileKey{Target: t.n, File: f.Number}); !s.refs.Has(k) {
 			s.stats.Orphans++
 			s.deleteFile(k)
+		} else {
+			sizes[spill.FileKey{Target: t.number, File: f.Number}] = f.Size
 		}
 	}
 	return nil

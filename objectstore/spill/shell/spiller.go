@@ -13,6 +13,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/objectstore/spill"
 	_ "mobula/objectstore/spill/disk" // file://
+	"mobula/objectstore/spill/format"
 	"mobula/objectstore/spill/storage"
 )
 
@@ -150,24 +151,56 @@ func (s *Spiller) abandon() error {
 func (s *Spiller) Write(items []spill.Item, done func([]spill.Location, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		s.later(func() { done(nil, s.goneError()) })
+	s.write(items, nil, &group{done: done})
+}
+
+// Copy writes objects anew that lie in spill storage, as Write does. They stay where they lie until they are removed. An error that matches
+// spill.ErrCorrupt or spill.ErrMissing says that one of them is lost.
+func (s *Spiller) Copy(objs []spill.Copy, done func([]spill.Location, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	items, from, g := make([]spill.Item, len(objs)), make([]spill.Location, len(objs)), &group{done: done}
+	for i, o := range objs {
+		in, known := s.toIndex(o.From)
+		if !known {
+			err := fmt.Errorf("target number %d: %w: %w", o.From.Target, spill.ErrNoTarget, spill.ErrMissing)
+			s.later(func() { done(nil, err) })
+			return
+		}
+		from[i] = in
+		items[i] = spill.Item{ID: o.ID, Attempt: o.Attempt, Copy: &format.Copy{Size: in.Size, CRC: in.CRC}}
+	}
+	s.write(items, from, g)
+}
+
+// write writes a group's items: of those that are copied, from has where they lie. s.mu is held.
+func (s *Spiller) write(items []spill.Item, from []spill.Location, g *group) {
+	var err error
+	switch {
+	case s.closed:
+		err = s.goneError()
+	case s.stopping > 0: // Recover would not know the file
+		err = errSuperseded()
+	}
+	if err != nil || len(items) == 0 {
+		s.later(func() { g.done(nil, err) })
 		return
 	}
-	if s.stopping > 0 { // Recover would not know the file
-		s.later(func() { done(nil, errSuperseded()) })
-		return
-	}
-	if len(items) == 0 {
-		s.later(func() { done(nil, nil) })
-		return
+	for _, l := range from {
+		if s.refs.Hold(l.Key()) {
+			g.holds = append(g.holds, l.Key())
+		}
 	}
 	files := spill.Fuse(items, s.cfg.MinFileBytes, s.cfg.MaxFused)
-	g := &group{locs: make([]spill.Location, len(items)), left: len(files), epoch: s.epoch, done: done}
+	g.locs, g.left, g.epoch = make([]spill.Location, len(items)), len(files), s.epoch
 	first := 0
 	for _, f := range files {
 		s.moving++
-		s.route(&job{kind: spill.Write, size: spill.FileBytes(f), items: f, group: g, first: first})
+		j := &job{kind: spill.Write, size: spill.FileBytes(f), items: f, group: g, first: first}
+		if from != nil {
+			j.from = from[first : first+len(f)]
+		}
+		s.route(j)
 		first += len(f)
 	}
 }

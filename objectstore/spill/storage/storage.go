@@ -42,8 +42,8 @@ func Span(parts []Part) (off, size uint64) {
 
 // Storage is one session's part of one target.
 type Storage interface {
-	// Put stores the stream as a file. After an error the file's content is undefined: it may be deleted, or put
-	// again with the stream rewound.
+	// Put stores the stream as a file; one that ends with an error (Stream.Err) it does not. After an error the file's content is undefined: it may be
+	// deleted, or put again with the stream rewound.
 	Put(ctx context.Context, file uint64, s *format.Stream) error
 	// Read fills dst from off and returns the CRC-32C of what it read. A file that ends early is spill.ErrCorrupt.
 	Read(ctx context.Context, file uint64, off uint64, dst []byte) (crc uint32, err error)
