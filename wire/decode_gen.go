@@ -561,6 +561,8 @@ func readResolved(d *Decoder, b []byte, m *Resolved) {
 			readResult(d, c.bytes(), &m.Result)
 		case 4<<3 | wtBytes:
 			readExtent(d, c.bytes(), &m.Extent)
+		case 5<<3 | wtVarint:
+			m.Elsewhere = c.bool()
 		default:
 			c.skip()
 		}

@@ -278,6 +278,7 @@ func writeResolved(e *encoder, m *Resolved) {
 	e.bool(2, m.Fetch)
 	nestResult(e, 3, &m.Result)
 	nestExtent(e, 4, &m.Extent)
+	e.bool(5, m.Elsewhere)
 }
 
 func writeStreamNext(e *encoder, m *StreamNext) {

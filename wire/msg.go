@@ -199,6 +199,8 @@ type Resolved struct {
 	Fetch  bool // echoes the Get
 	Result Result
 	Extent Extent
+	// Elsewhere says of a stored object, without Fetch, that its bytes are on other nodes than the client's as far as the owner knows. An older node does not say so.
+	Elsewhere bool
 }
 
 // StreamNext asks for the stream's i-th item (or its end) as Get asks for an object; the

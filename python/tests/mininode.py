@@ -85,6 +85,7 @@ class MiniNode:
         self.template: Optional[subprocess.Popen[bytes]] = None
         self.control: Optional[socket.socket] = None
         self.closed = False
+        self.away: set[bytes] = set()  # objects whose bytes are on another node, until bring is called
         self.silent = False  # accepts nothing for a while
         self.room = True  # false: who asks for some waits
         self.creates: list[tuple[Peer, m.Create]] = []
@@ -240,7 +241,7 @@ class MiniNode:
         p.pins.pop(b"extent" + x.id, None)
 
     def _on_get(self, p: Peer, x: m.Get) -> None:
-        if x.id in self.objects:
+        if x.id in self.objects and not (x.fetch and x.id in self.away):
             self._tell(p, x.id, x.fetch)
         else:
             self.asking.setdefault(x.id, []).append((p, x.fetch))
@@ -402,7 +403,14 @@ class MiniNode:
         r, at = self.objects[id]
         if r.kind == m.STORED and fetch:
             p.pins[id] = p.pins.get(id, 0) + 1
-        p.send(m.Resolved(id, fetch, r, at if fetch else None))
+        p.send(m.Resolved(id, fetch, r, at if fetch else None, id in self.away))
+
+    def bring(self, id: bytes) -> None:
+        """The bytes of an object come here."""
+        with self.lock:
+            self.away.discard(id)
+            for p, fetch in self.asking.pop(id, []):
+                self._tell(p, id, fetch)
 
     def _fail(self, s: m.TaskSpec, err: m.Error, items: int = 0) -> None:
         assert s.opts is not None

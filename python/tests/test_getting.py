@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from waiting import PATIENCE, until
 import mobula
 from mobula import _ids, _refs, _runtime, _value
 from mobula import exceptions as x
-from mobula._client import objects
+from mobula._client import getting, objects
 from mobula._wire import messages as m
 from mobula._wire.conn import Conn
 
@@ -119,6 +120,62 @@ def test_a_get_ends_with_the_first_failure(mini: MiniNode) -> None:
     with pytest.raises(x.ObjectLostError, match="the first"):
         mobula.get([unknown(), first, bad], timeout=PATIENCE)
     assert c.objects.pins == {}
+
+
+def far(mini: MiniNode, n: int) -> list[Any]:
+    """References to objects that were made on another node, where their bytes are."""
+    refs, like = [unknown() for _ in range(n)], stored(1)[0]
+    mini.until(lambda: like._h.id in mini.objects)
+    with mini.lock:
+        for r in refs:
+            mini.away.add(r._h.id)
+            mini._resolve(r._h.id, *mini.objects[like._h.id])
+    return refs
+
+
+def fetches(mini: MiniNode) -> set[bytes]:
+    with mini.lock:
+        return {g.id for g in mini.driver().got if isinstance(g, m.Get) and g.fetch}
+
+
+def test_a_wait_brings_what_is_on_other_nodes(mini: MiniNode) -> None:
+    refs = far(mini, 3)
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(mobula.wait(refs, num_returns=2, timeout=PATIENCE)))
+    t.start()
+    mini.until(lambda: {r._h.id for r in refs} == fetches(mini))  # as a get of them
+    assert not got
+    mini.bring(refs[1]._h.id)
+    mini.bring(refs[2]._h.id)
+    t.join(PATIENCE)
+    assert got == [([refs[1], refs[2]], [refs[0]])]
+    mini.until(lambda: nothing_is_pinned(mini, refs[1:]) and m.Unget(refs[0]._h.id) in mini.driver().got)
+    # They are known to be here now, and nobody asks for them again.
+    before = len(mini.driver().got)
+    assert mobula.wait(refs[1:], num_returns=2, timeout=PATIENCE) == (refs[1:], [])
+    assert not any(isinstance(g, m.Get) for g in mini.driver().got[before:])
+
+
+def test_a_wait_that_brings_nothing_ends_when_they_are_made(mini: MiniNode) -> None:
+    refs = far(mini, 2)
+    assert mobula.wait(refs, num_returns=2, timeout=PATIENCE, fetch_local=False) == (refs, [])
+    assert not fetches(mini)
+    begun = time.monotonic()
+    assert mobula.wait(refs, timeout=0) == ([], refs) and time.monotonic() - begun < 0.9 * getting.FETCH_PATIENCE
+    mini.until(lambda: nothing_is_pinned(mini, refs) or not _runtime.client().objects.pins)
+
+
+def test_a_wait_counts_what_is_lost_on_its_way(mini: MiniNode) -> None:
+    refs = [*far(mini, 1), *stored(1), unknown()]
+    with mini.lock:
+        mini._resolve(refs[2]._h.id, m.Result(m.INLINE, m.Value(b"", b""), 0))
+    got: list[Any] = []
+    t = threading.Thread(target=lambda: got.append(mobula.wait(refs, num_returns=3, timeout=PATIENCE)))
+    t.start()
+    mini.until(lambda: fetches(mini) == {refs[0]._h.id})  # what is here nobody asks for
+    mini.driver().send(m.Resolved(refs[0]._h.id, True, lost_result()))
+    t.join(PATIENCE)
+    assert got == [(refs, [])]
 
 
 def test_a_get_ends_when_the_bytes_of_one_cannot_be_had(mini: MiniNode) -> None:

@@ -57,11 +57,12 @@ def test_resolved() -> None:
         m.Resolved(IDS[0], True, m.Result(2, m.Value(b"meta", b"", IDS[:1]), 1 << 33), m.Extent(1, 1 << 34, 1 << 33)),
         m.Resolved(IDS[0], True, m.Result(3, None, 0, m.Error(1, "x", cause=[m.Error(2)]))),
         m.Resolved(IDS[0], False, m.Result()),
+        m.Resolved(IDS[0], False, m.Result(2, m.Value(b"meta", b"", IDS[:1]), 1 << 33), elsewhere=True),
     ]
     for want in cases:
         b = codec.message(want)
-        obj, fetch, answer, extent = hot.resolved(b, *body(b))
-        assert (obj, fetch, extent) == (want.id, want.fetch, want.extent)
+        obj, fetch, answer, extent, elsewhere = hot.resolved(b, *body(b))
+        assert (obj, fetch, extent, elsewhere) == (want.id, want.fetch, want.extent, want.elsewhere)
         check_answer(answer, want.result)
 
 

@@ -14,10 +14,12 @@ import warnings
 from typing import Any, Iterator
 
 import cloudpickle
+import numpy as np
 import pytest
 from waiting import PATIENCE, until
 
 import mobula
+from mobula import _api
 from mobula import exceptions as x
 from mobula.util import state
 
@@ -99,3 +101,22 @@ def test_a_program_sees_all_nodes(nodes: list[dict[str, Any]]) -> None:
     until(lambda: state.get_node(there)["state"] == "DEAD")
     assert not mobula.nodes()[1]["Alive"] and mobula.nodes()[1]["Free"] is None
     assert mobula.cluster_resources()["CPU"] == mobula.available_resources()["CPU"] == 1
+
+
+@mobula.remote
+def large(n: int) -> np.ndarray[Any, Any]:
+    return np.ones(n)
+
+
+def held() -> int:
+    """The bytes in the store of this node."""
+    return int(_api.request("node.memory", {"limit": 1})["store"]["held"])
+
+
+def test_a_wait_brings_what_another_node_has_made(nodes: list[dict[str, Any]]) -> None:
+    ref = large.options(node=mobula.nodes()[1]["NodeID"]).remote(1 << 20)
+    assert mobula.wait([ref], timeout=PATIENCE, fetch_local=False) == ([ref], [])
+    assert held() < 8 << 20
+    assert mobula.wait([ref], timeout=PATIENCE) == ([ref], [])
+    until(lambda: held() >= 8 << 20)
+    assert mobula.get(ref, timeout=PATIENCE).sum() == 1 << 20

@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
@@ -60,8 +62,17 @@ func (gs *gets) answer(cl *clientRec, o *objRec, fetch bool) {
 		return
 	}
 	m := gs.newResolved()
-	m.ID, m.Fetch, m.Result = o.id, fetch, *o.res
+	m.ID, m.Fetch, m.Result, m.Elsewhere = o.id, fetch, *o.res, o.state == object.Stored && cl.peer == 0 && gs.elsewhere(o, gs.nodeOf(cl))
 	gs.toClient(cl, m)
+}
+
+// elsewhere tells whether a stored object is not on a node, as far as is known. Of another job's object it is known that the node has none as long as nobody
+// there has asked for it, but where that job's home is.
+func (gs *gets) elsewhere(o *objRec, node ids.Home) bool {
+	if o.flags&objBorrowed != 0 {
+		return o.id.Job().Home() != node && !gs.borrows.isOn(o.id, node)
+	}
+	return !slices.Contains(gs.copies.of(o), node)
 }
 
 // unget withdraws what get asked.

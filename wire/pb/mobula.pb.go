@@ -2975,6 +2975,7 @@ type Resolved struct {
 	Fetch         bool                   `protobuf:"varint,2,opt,name=fetch,proto3" json:"fetch,omitempty"`
 	Result        *Result                `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	Extent        *Extent                `protobuf:"bytes,4,opt,name=extent,proto3" json:"extent,omitempty"`
+	Elsewhere     bool                   `protobuf:"varint,5,opt,name=elsewhere,proto3" json:"elsewhere,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3035,6 +3036,13 @@ func (x *Resolved) GetExtent() *Extent {
 		return x.Extent
 	}
 	return nil
+}
+
+func (x *Resolved) GetElsewhere() bool {
+	if x != nil {
+		return x.Elsewhere
+	}
+	return false
 }
 
 type StreamNext struct {
@@ -4980,12 +4988,13 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12+\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x15.mobula.v1.ActorStateR\x05state\x12\x1a\n" +
 	"\brestarts\x18\x03 \x01(\rR\brestarts\x12\"\n" +
-	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\x86\x01\n" +
+	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\xa4\x01\n" +
 	"\bResolved\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05fetch\x18\x02 \x01(\bR\x05fetch\x12)\n" +
 	"\x06result\x18\x03 \x01(\v2\x11.mobula.v1.ResultR\x06result\x12)\n" +
-	"\x06extent\x18\x04 \x01(\v2\x11.mobula.v1.ExtentR\x06extent\"N\n" +
+	"\x06extent\x18\x04 \x01(\v2\x11.mobula.v1.ExtentR\x06extent\x12\x1c\n" +
+	"\telsewhere\x18\x05 \x01(\bR\telsewhere\"N\n" +
 	"\n" +
 	"StreamNext\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +

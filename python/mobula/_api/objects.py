@@ -122,8 +122,8 @@ def wait(refs: Iterable[Any], *, num_returns: int = 1, timeout: Optional[float] 
 
         ready, rest = mobula.wait(refs, num_returns=1, timeout=5)
 
-    ValueError if a reference is listed twice or num_returns is out of range. fetch_local is accepted and does nothing: an object
-    is ready once it is made, on whichever node. What lies on another node get brings here.
+    ValueError if a reference is listed twice or num_returns is out of range. With fetch_local an object that is made on another node is ready
+    once its bytes have come to this one, where they stay until their memory is needed; without, it is ready once it is made, on whichever node.
     """
     if isinstance(refs, ObjectRef):
         raise TypeError("wait: want a list of references")
@@ -135,9 +135,13 @@ def wait(refs: Iterable[Any], *, num_returns: int = 1, timeout: Optional[float] 
             return [], []
         raise ValueError(f"wait: num_returns={num_returns} of {len(refs)} references")
     c, hs = _handles(refs, "wait")
-    c.getter.ready(hs, num_returns, timeout, _runtime.context(c))
+    away = c.getter.ready(hs, num_returns, timeout, _runtime.context(c), fetch_local)
     ready: list[ObjectRef[Any]] = []
     rest: list[ObjectRef[Any]] = []
+    if away:  # some may lie on other nodes
+        for r in refs:
+            (ready if len(ready) < num_returns and r._h.here() else rest).append(r)
+        return ready, rest
     for r in refs:
         if len(ready) < num_returns and (r._h.res is not None or r._h.cost == EVICTED):
             ready.append(r)

@@ -96,20 +96,28 @@ class Getter:
                 return res, held[0] if res.kind == m.STORED else None
             # It was dropped from the cache, or another request found it stored: ask again.
 
-    def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext]) -> None:
-        """Waits until n of the objects are resolved, or the time runs out."""
+    def ready(self, hs: Sequence[Handle], n: int, timeout: Optional[float], tc: Optional[TaskContext], brings: bool = False) -> bool:
+        """Waits until n of the objects are resolved, or the time runs out. With brings those do not count that are on other nodes, until their bytes have
+        come here. True: there may be some that have not (Handle.here)."""
         have = sum(1 for h in hs if h.res is not None or h.cost == EVICTED)
+        until = None if timeout is None else time.monotonic() + timeout
         if have < n:
-            until = None if timeout is None else time.monotonic() + timeout
             self._resolve(hs, n, until, tc, False, False)
+        if not brings or not self._objects.elsewhere:
+            return False
+        away = [h for h in hs if not h.here()]
+        n -= len(hs) - len(away)
+        if n > 0:
+            self._resolve(away, n, until, tc, True, False, True)
+        return True
 
     def _resolve(self, hs: Sequence[Handle], n: int, until: Optional[float], tc: Optional[TaskContext], fetch: bool,
-                 strict: bool) -> Waiter:
-        """Waits until n of the objects are resolved, and with fetch their bytes pinned. strict: or until one has failed."""
+                 strict: bool, brings: bool = False) -> Waiter:
+        """Waits until n of the objects are resolved, and with fetch their bytes pinned; with brings they were. strict: or until one has failed."""
         self._client.check()
         if until is not None:  # a round trip is always allowed: with timeout 0 even a ready object could not be had otherwise
-            until = max(until, time.monotonic() + (FETCH_PATIENCE if fetch and all(h.res is not None for h in hs) else TRIP))
-        w = Waiter(n, fetch, strict)
+            until = max(until, time.monotonic() + (FETCH_PATIENCE if strict and fetch and all(h.res is not None for h in hs) else TRIP))
+        w = Waiter(n, fetch, strict, brings)
         linked: list[Handle] = []
         ok = False
         try:
@@ -151,7 +159,10 @@ class Getter:
         if fetch and res is not None and (pin := self._pins.get(h.id)) is not None and pin.n:
             share = (self._objects.share(pin),)
             if share[0].pin is pin:
-                w.pins += share
+                if w.brings:
+                    h.cost = 0
+                else:
+                    w.pins += share
                 w.left -= 1
             return share[0].pin is pin
         linked.append(h)

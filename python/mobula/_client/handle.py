@@ -15,6 +15,7 @@ from .waiter import Waiter
 Found = Optional[tuple[Answer, Optional["Reading"]]]
 
 
+ELSEWHERE = -2  # the cost of a stored object whose bytes are on other nodes: a wait that brings it here asks for them
 EVICTED = -1  # the cost of a value that was dropped from the cache: it is ready, and can be requested again
 
 
@@ -33,9 +34,13 @@ class Handle:
         self.asked = False
         self.fetching = False
         self.gone = False
-        self.cost = 0  # bytes of its value in the cache; or EVICTED
+        self.cost = 0  # bytes of its value in the cache; or EVICTED or ELSEWHERE
         self.callbacks: Optional[list[Callable[[Found], None]]] = None  # called with its value (Getter.when)
         self.watchers: Optional[list[Callable[[], None]]] = None  # called once it is resolved (Getter.when_known)
+
+    def here(self) -> bool:
+        """Tells whether it is resolved, and nothing of it is on other nodes alone."""
+        return self.cost == EVICTED or (self.res is not None and (self.cost != ELSEWHERE or self.failed is not None))
 
     def answer(self, pinned: bool) -> Optional[Answer]:
         """The answer for a reader that has requested the bytes and has (pinned) or has not got them."""

@@ -10,7 +10,7 @@ from .._wire import hot
 from .._wire import messages as m
 from .._wire.hot import Answer
 from ..exceptions import ProtocolError
-from .handle import EVICTED, Handle, Reading
+from .handle import ELSEWHERE, EVICTED, Handle, Reading
 from .interfaces import Waits
 from .pin import Pin
 
@@ -37,6 +37,7 @@ class Objects:
         self._counted: Optional[bytes] = None  # the bytes, and the place in them, of the last message whose pin was counted
         self._counted_at = 0
         self.cache_used = 0
+        self.elsewhere = False  # an object was on other nodes: there are some
         self._cached: deque[Handle] = deque()
 
     # ---- handles
@@ -177,7 +178,7 @@ class Objects:
 
     def resolved(self, b: bytes, i: int, j: int) -> None:
         """Handles a Resolved: the answer for an object, or a pin on its bytes. If it was cut off, it is called again and does the rest."""
-        id, fetch, res, extent = hot.resolved(b, i, j)
+        id, fetch, res, extent, elsewhere = hot.resolved(b, i, j)
         if res.kind == m.NONE:
             res = Answer(m.ERROR, err=m.Error(ProtocolError.code, "the node answered with no result"))
         h = self.handles.get(id)
@@ -191,9 +192,13 @@ class Objects:
             else:
                 h.asked = False
             old = h.res
+            if elsewhere:
+                self.elsewhere = True
             if old is None:
-                self.know(h, res)
-            elif fetch and old.kind == m.STORED:
+                self.know(h, res, elsewhere)
+            if fetch and h.cost == ELSEWHERE and stored:
+                h.cost = 0
+            if old is not None and fetch and old.kind == m.STORED:
                 h.failed = None if stored else res
             if h.waiters:
                 self._answer(h, res, pin, fetch)
@@ -212,12 +217,12 @@ class Objects:
         if pin is not None and pin.users == 0:
             self._unpin(pin)
 
-    def know(self, h: Handle, res: Answer) -> None:
+    def know(self, h: Handle, res: Answer, elsewhere: bool = False) -> None:
         """Sets the answer of an object, unless it is known. The lock is held."""
         cost = len(res.data) + len(res.meta) + 128 if res.kind == m.INLINE else 0
         if h.res is None and not h.gone:  # whole
             h.res = res
-            h.cost = cost
+            h.cost = ELSEWHERE if elsewhere else cost
             self.cache_used += cost
         if cost and self.cache_used > CACHE_BYTES // 4:  # a small cache needs no eviction order
             self._evict(h)
@@ -252,7 +257,7 @@ class Objects:
         for w in h.waiters or ():
             if w.fetch and not fetch and res.kind == m.STORED:
                 continue  # it is stored; the bytes are on the way
-            shares = (self.share(pin),) if pin is not None and w.fetch else ()
+            shares = (self.share(pin),) if pin is not None and w.fetch and not w.brings else ()
             while (waiters := h.waiters) and w in waiters:
                 rest = [x for x in waiters if x is not w] if len(waiters) > 1 else None
                 if h.waiters is waiters:  # whole

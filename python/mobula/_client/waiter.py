@@ -11,12 +11,13 @@ from .._wire.hot import Answer
 class Waiter:
     """A thread that waits for a number of answers (left)."""
 
-    __slots__ = ("left", "fetch", "strict", "asleep", "pins", "slot", "failed", "needs", "req", "_lock")
+    __slots__ = ("left", "fetch", "strict", "brings", "asleep", "pins", "slot", "failed", "needs", "req", "_lock")
 
-    def __init__(self, left: int, fetch: bool = False, strict: bool = False) -> None:
+    def __init__(self, left: int, fetch: bool = False, strict: bool = False, brings: bool = False) -> None:
         self.left = left
         self.fetch = fetch  # it waits for the bytes of stored objects too
         self.strict = strict  # the first error ends the wait
+        self.brings = brings  # it keeps no pins: it is enough that the bytes have come
         self.asleep = False
         self.pins: list[Any] = []  # shares of pins (Reading)
         self.slot: Any = None

@@ -212,10 +212,10 @@ def _answer(b: bytes, i: int, end: int) -> Answer:
     return answer
 
 
-def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[Extent]]:
-    """Decodes a Resolved: id, fetch, result, extent."""
+def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[Extent], bool]:
+    """Decodes a Resolved: id, fetch, result, extent, elsewhere."""
     obj = b""
-    fetch = False
+    fetch = elsewhere = False
     answer = _NONE
     extent: Optional[Extent] = None
     while i < end:
@@ -235,8 +235,11 @@ def resolved(b: bytes, i: int, end: int) -> tuple[bytes, bool, Answer, Optional[
             answer = _answer(b, i, i + n)
         elif tag == 0x22:
             extent = decode(Extent, b, i, i + n)
+        elif tag == 0x28:
+            elsewhere = n != 0
+            continue
         i += n
-    return obj, fetch, answer, extent
+    return obj, fetch, answer, extent, elsewhere
 
 
 class Argument(NamedTuple):

@@ -372,13 +372,15 @@ class ActorNews(Record):
 
 
 class Resolved(Record):
-    __slots__ = ("id", "fetch", "result", "extent")
+    __slots__ = ("id", "fetch", "result", "extent", "elsewhere")
 
-    def __init__(self, id: bytes = b"", fetch: bool = False, result: Optional[Result] = None, extent: Optional[Extent] = None) -> None:
+    def __init__(self, id: bytes = b"", fetch: bool = False, result: Optional[Result] = None, extent: Optional[Extent] = None,
+                 elsewhere: bool = False) -> None:
         self.id = id
         self.fetch = fetch
         self.result = result
         self.extent = extent
+        self.elsewhere = elsewhere
 
 
 class StreamNext(Record):
@@ -689,7 +691,7 @@ FIELDS: dict[type[Any], list[Field]] = {
     KillActor: [Field(1, "actor", "y"), Field(2, "restart", "b"), Field(3, "stop", "b")],
     WatchActor: [Field(1, "actor", "y"), Field(2, "done", "b")],
     ActorNews: [Field(1, "actor", "y"), Field(2, "state", "u"), Field(3, "restarts", "u"), Field(4, "err", Error)],
-    Resolved: [Field(1, "id", "y"), Field(2, "fetch", "b"), Field(3, "result", Result), Field(4, "extent", Extent)],
+    Resolved: [Field(1, "id", "y"), Field(2, "fetch", "b"), Field(3, "result", Result), Field(4, "extent", Extent), Field(5, "elsewhere", "b")],
     StreamNext: [Field(1, "task", "y"), Field(2, "index", "u"), Field(3, "leaves", "b")],
     Create: [Field(1, "req", "u"), Field(2, "id", "y"), Field(3, "attempt", "u"), Field(4, "size", "u"), Field(5, "task", "y")],
     Created: [Field(1, "req", "u"), Field(2, "id", "y"), Field(3, "extent", Extent), Field(4, "exists", "b"), Field(5, "err", Error)],
