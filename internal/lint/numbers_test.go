@@ -29,8 +29,6 @@ var numbers = []struct{ text, says, file, code string }{
 	{"ARCHITECTURE.md", "its 65,536th message before the last", "wire/value.go", "Replayed = 64 << 10"},
 	{"ARCHITECTURE.md", "`store/32`, 4 to 32 MiB", "internal/node/owners.go", "max(4<<20, int(min(store/32, oplog.DefaultReuse)))"},
 	{"ARCHITECTURE.md", "4 to 32 MiB", "raylet/oplog/log.go", "DefaultReuse      = 32 << 20"},
-	{"ARCHITECTURE.md", "keeps a file of 100 MiB", "objectstore/spill/config.go", "MinFileBytes:      100 << 20"},
-	{"ARCHITECTURE.md", "an object of 1 KB", "", ""}, // an example
 	{"ARCHITECTURE.md", "actors that live, and 4,096", "internal/client/orders.go", "fewOrders = 4096"},
 	{"ARCHITECTURE.md", "actors that live, and 4,096", "python/mobula/_client/context.py", "FEW_ORDERS = 4096"},
 	{"ARCHITECTURE.md", "65,536 and 64 MiB", "internal/client/outbox_replay.go", "replayBytes    = 64 << 20"},
