@@ -66,7 +66,7 @@ func (c *Core) handle(ev Event) {
 	case JobOpened:
 		c.jobOpened(e.Job)
 	case ListObjects:
-		c.listObjects(e.Job)
+		c.listObjects(e)
 	case Located:
 		c.located(e)
 	case Export:

@@ -125,8 +125,11 @@ type GoOn struct {
 // Free drops objects: no reference is left. Pins keep the bytes until they fall.
 type Free struct{ IDs []ids.ObjectID }
 
-// ListObjects asks what the store has of a job, since its owner was restarted. The answer is an Inventory with Asked.
-type ListObjects struct{ Job ids.JobID }
+// ListObjects asks what the store has of a job, since its owner was restarted. The answer is an Inventory with the number of the question.
+type ListObjects struct {
+	Job ids.JobID
+	Ask uint64
+}
 
 // DropJob frees every object of a job. Pins keep the bytes until they fall, those of arguments too.
 type DropJob struct{ Job ids.JobID }
@@ -256,9 +259,12 @@ type Inventory struct {
 	Objects []SealedInfo
 	Asked   bool // it answers ListObjects, or has Left alone
 	Left    []Left
+
+	Ask      uint64 // of the ListObjects that it answers; 0: none
+	Unsealed []Left // of such an answer: extents of clients that are there, who may have said that they are sealed
 }
 
-// Left is an extent that a client was given which is gone. The client may have said that it is sealed: SealObject or DropAttempt answers it.
+// Left is an extent that a client was given. Of one that is gone, SealObject or DropAttempt answers it: the client may have said that it is sealed.
 type Left struct {
 	ID      ids.ObjectID
 	Attempt uint32

@@ -795,7 +795,7 @@ func TestAStoreSaysWhatItHasNot(t *testing.T) {
 	}
 }
 
-// An owner that was restarted asks what there is: copies, and what is known to be elsewhere.
+// An owner that was restarted asks what there is: copies, what is known to be elsewhere, and what is being written.
 func TestAStoreListsWhatItKnows(t *testing.T) {
 	all := newNodes(t, 2, testConfig(4*mib))
 	a, b := all[0], all[1]
@@ -804,9 +804,11 @@ func TestAStoreListsWhatItKnows(t *testing.T) {
 	a.put(1, put(1), mib)
 	b.put(1, put(2), mib)
 	b.tell(put(1), mib, a)
-	b.step(ListObjects{Job: 1})
+	b.create(1, put(3), 0, mib, ids.TaskID{})
+	b.relist(0)
+	b.step(ListObjects{Job: 1, Ask: 7})
 	b.step(ListObjects{Job: 2})
-	want := []Inventory{{Job: 1, Asked: true, Objects: []SealedInfo{{ID: put(1), Size: mib, Elsewhere: true}, {ID: put(2), Size: mib}}}, {Job: 2, Asked: true}}
+	want := []Inventory{{Job: 1, Asked: true, Ask: 7, Objects: []SealedInfo{{ID: put(1), Size: mib, Elsewhere: true}, {ID: put(2), Size: mib}}, Unsealed: []Left{{ID: put(3), Client: 1}}}, {Job: 2, Asked: true}}
 	if len(b.invent) != 2 {
 		t.Fatalf("%d answers", len(b.invent))
 	}

@@ -228,8 +228,12 @@ func (r ref) info(id ids.ObjectID) SealedInfo {
 }
 
 // listObjects tells a job's owner what there is of the job.
-func (rc *recovery) listObjects(job ids.JobID) {
-	inv := Inventory{Job: job, Asked: true, Left: rc.creates.left(func(g *grant) bool { return g.id.Job() == job })[job]}
+func (rc *recovery) listObjects(e ListObjects) {
+	job := e.Job
+	inv := Inventory{Job: job, Asked: true, Ask: e.Ask, Left: rc.creates.left(func(g *grant) bool { return g.id.Job() == job })[job]}
+	for _, k := range rc.creates.grantKeys(func(g *grant) bool { return !g.left && !g.doomed && g.id.Job() == job }) {
+		inv.Unsealed = append(inv.Unsealed, Left{k.id, k.attempt, rc.creates.grants[k].client})
+	}
 	for _, id := range sortedObjects(rc.objects.objs) {
 		if id.Job() == job {
 			inv.Objects = append(inv.Objects, rc.objects.objs[id].info(id))

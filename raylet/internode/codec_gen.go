@@ -1566,6 +1566,7 @@ func readObjectstoreLocated(b []byte, r *objectstore.Located) error {
 
 func appendObjectstoreListObjects(b []byte, r *objectstore.ListObjects) []byte {
 	b = protofield.PutUint(b, 1, uint64(r.Job))
+	b = protofield.PutUint(b, 2, r.Ask)
 	return b
 }
 
@@ -1574,6 +1575,8 @@ func readObjectstoreListObjects(b []byte, r *objectstore.ListObjects) error {
 		switch f.Num {
 		case 1:
 			r.Job = ids.JobID(f.N)
+		case 2:
+			r.Ask = f.N
 		}
 		return err
 	})
@@ -1926,6 +1929,12 @@ func appendObjectstoreInventory(b []byte, r *objectstore.Inventory) []byte {
 		b = appendObjectstoreLeft(b, &r.Left[i])
 		b = protofield.Shut(b, at)
 	}
+	b = protofield.PutUint(b, 5, r.Ask)
+	for i := range r.Unsealed {
+		b, at = protofield.Open(b, 6)
+		b = appendObjectstoreLeft(b, &r.Unsealed[i])
+		b = protofield.Shut(b, at)
+	}
 	return b
 }
 
@@ -1940,6 +1949,10 @@ func readObjectstoreInventory(b []byte, r *objectstore.Inventory) error {
 			r.Asked = f.N != 0
 		case 4:
 			err = readObjectstoreLeft(f.B, protofield.More(f, &r.Left))
+		case 5:
+			r.Ask = f.N
+		case 6:
+			err = readObjectstoreLeft(f.B, protofield.More(f, &r.Unsealed))
 		}
 		return err
 	})

@@ -263,6 +263,9 @@ func fromStore(m *FromStore, from ids.Home) error {
 		for i := range x.Left {
 			err = firstOf(err, of(m, m.Job, x.Left[i].ID.Job(), from))
 		}
+		for i := range x.Unsealed {
+			err = firstOf(err, of(m, m.Job, x.Unsealed[i].ID.Job(), from))
+		}
 		return err
 	}
 	return noPlace(m, m.Msg)

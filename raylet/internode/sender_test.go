@@ -145,7 +145,7 @@ func TestWhoMaySendAMessage(t *testing.T) {
 		{[]Msg{fromStore(objectstore.Evicted{ID: object(mine)})}, []Msg{fromStore(objectstore.Evicted{ID: object(others)})}},
 		{[]Msg{fromStore(objectstore.Inventory{Job: mine, Objects: []objectstore.SealedInfo{{ID: object(mine)}}, Left: []objectstore.Left{{ID: object(mine)}}})}, []Msg{
 			fromStore(objectstore.Inventory{Job: others}), fromStore(objectstore.Inventory{Job: mine, Objects: []objectstore.SealedInfo{{ID: object(others)}}}),
-			fromStore(objectstore.Inventory{Job: mine, Left: []objectstore.Left{{ID: object(others)}}}),
+			fromStore(objectstore.Inventory{Job: mine, Left: []objectstore.Left{{ID: object(others)}}}), fromStore(objectstore.Inventory{Job: mine, Unsealed: []objectstore.Left{{ID: object(others)}}}),
 		}},
 
 		{[]Msg{

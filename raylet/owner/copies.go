@@ -9,7 +9,6 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
-	"mobula/raylet/owner/object"
 )
 
 // A stored object is in the store of the job's own node, unless a worker elsewhere made it; other nodes import copies of it. The first node that has it
@@ -270,34 +269,14 @@ func (cp *copies) nodeGone(node ids.Home, err *errs.Error) {
 }
 
 // leaveTo takes the copies of a node away that is dead, for a core that knows from its log alone who keeps an object. The job's own node may have a copy of
-// what was nowhere else: it keeps the object from then on, unless its store says that it does not have it (settle).
+// what was nowhere else: it keeps the object from then on, unless its store says that it does not have it.
 func (cp *copies) leaveTo(dead ids.Home) {
 	for _, set := range cp.at(dead) {
 		cp.change(set, func() { set.on, set.told = without(set.on, dead), without(set.told, dead) })
 		if len(set.on) == 0 {
 			cp.forget(set.o)
 			cp.journal.logObject(set.o, set.o.res, set.o.attempt, cp.home())
-			cp.left[set.o.id] = set.o.attempt
-		}
-	}
-}
-
-// settle takes the word of the store of the job's own node, which was asked what it has, on what was left to it. All that it lacks is lost, and at once: if that
-// showed as one object after the other is asked for, a task with many results would run again for each of them.
-func (cp *copies) settle(m objectstore.Inventory) {
-	if len(cp.left) == 0 || m.Asked && len(m.Objects) == 0 && len(m.Left) > 0 { // that may be the news of a client that is gone, and says nothing of objects
-		return
-	}
-	for i := range m.Objects {
-		if s := &m.Objects[i]; !s.Elsewhere && s.Attempt == cp.left[s.ID] {
-			delete(cp.left, s.ID)
-		}
-	}
-	left := cp.left
-	cp.left = make(map[ids.ObjectID]uint32)
-	for _, id := range slices.SortedFunc(maps.Keys(left), ids.ObjectID.Compare) {
-		if o := cp.up.object(id); o != nil && o.state == object.Stored && o.attempt == left[id] && cp.byID[id] == nil {
-			cp.up.objectLost(o, errs.New(errs.CodeObjectLost, "object %v was on a node where the job is not any more", id))
+			cp.doubts[set.o.id] = doubt{attempt: set.o.attempt, left: true}
 		}
 	}
 }

@@ -39,7 +39,7 @@
 // object is made again by its task (lineage.go, lineage_lost.go), from puts that are kept for it (objects_kept.go), at once by a stream's that
 // waits for its readers (streams_retry.go). The core itself may be thrown
 // away at any event: durable changes are Log effects that precede what they allow, Rebuild
-// reads them, and clients tell the rest (recovery.go). Between steps the shell keeps the log small: the core says which records it needs, and
+// reads them, clients tell the rest (recovery.go), and the store what it has (copies_doubts.go). Between steps the shell keeps the log small: the core says which records it needs, and
 // takes note of where they are moved (journal_compact.go).
 //
 // Errors are *errs.Error values given to whoever gets the object. Step panics only when the

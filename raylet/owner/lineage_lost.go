@@ -67,18 +67,22 @@ func (ln *lineage) sealAgain(o *objRec, node ids.Home, unsealed []objectstore.Un
 	return false
 }
 
-// sealLeft says of what a client was writing that is gone whether it had sealed it.
-func (ln *lineage) sealLeft(l objectstore.Left, node ids.Home) {
+// sealLeft seals what a client was writing if it had said that it is sealed.
+func (ln *lineage) sealLeft(l objectstore.Left, node ids.Home) bool {
 	o := ln.objects.object(l.ID)
-	if o == nil || o.state != object.Stored || o.attempt != l.Attempt || !slices.Contains(ln.copies.of(o), node) ||
-		!ln.sealAgain(o, node, []objectstore.Unsealed{{Client: l.Client, Attempt: l.Attempt}}) {
-		ln.toStoreAt(node, objectstore.DropAttempt(l))
-	}
+	return o != nil && o.state == object.Stored && slices.Contains(ln.copies.of(o), node) && ln.sealAgain(o, node, []objectstore.Unsealed{{Client: l.Client, Attempt: l.Attempt}})
 }
 
-// objectLost counts an object whose last copy is gone, and recovers it.
+// objectLost counts an object whose last copy is gone, and recovers it. What nobody needs is made again when somebody does: the owner of another job may yet say
+// that it holds it.
 func (ln *lineage) objectLost(o *objRec, cause *errs.Error) {
 	ln.stats.Lost++
+	if !o.held() && o.madeAgain() && o.flags&objPacked == 0 {
+		ln.copies.freeElsewhere(o)
+		ln.objects.dropValue(o)
+		ln.objects.queueRecount(o)
+		return
+	}
 	ln.recoverObject(o, cause)
 }
 
@@ -103,7 +107,7 @@ func (ln *lineage) recoverObject(o *objRec, cause *errs.Error) {
 	ln.objects.retainContained(containedIn(o.res))
 }
 
-// inventory is what a store has that was rebuilt, or was asked. What it lacks shows when it is asked for, but for what was left to it;
+// inventory is what a store has that was rebuilt, or was asked. What it lacks shows when it is asked for, but where it was asked by this core (settle);
 // what nobody owns is freed. What a store that was rebuilt had been asked is asked again, of clients too.
 func (ln *lineage) inventory(node ids.Home, m objectstore.Inventory) {
 	var free []ids.ObjectID
@@ -125,10 +129,15 @@ func (ln *lineage) inventory(node ids.Home, m objectstore.Inventory) {
 		ln.toStoreAt(node, objectstore.Free{IDs: free})
 	}
 	for _, l := range m.Left {
+		if !ln.sealLeft(l, node) {
+			ln.toStoreAt(node, objectstore.DropAttempt(l))
+		}
+	}
+	for _, l := range m.Unsealed {
 		ln.sealLeft(l, node)
 	}
 	if node == ln.home() {
-		ln.copies.settle(m)
+		ln.copies.settle(&m)
 	}
 	if m.Asked {
 		return

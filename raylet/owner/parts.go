@@ -147,18 +147,18 @@ type copies struct {
 	byID     map[ids.ObjectID]*copySet
 	frees    []ids.ObjectID // on the job's own node
 	freesAt  map[ids.Home][]ids.ObjectID
-	alone    []ids.Home              // the job's own node
-	known    map[ids.Home]int        // how many objects each other node knows of
-	told     map[ids.Home]bool       // the nodes of which who chooses nodes was told so
-	opened   map[ids.Home]bool       // the nodes of which it has answered that the job is open there
-	expected map[ids.Home]bool       // those of which it is yet to answer that
-	changed  []ids.Home              // whose count may be zero now, or not any more
-	left     map[ids.ObjectID]uint32 // objects, with their attempts, that the job's own node is taken to keep until its store has said what it has
+	alone    []ids.Home        // the job's own node
+	known    map[ids.Home]int  // how many objects each other node knows of
+	told     map[ids.Home]bool // the nodes of which who chooses nodes was told so
+	opened   map[ids.Home]bool // the nodes of which it has answered that the job is open there
+	expected map[ids.Home]bool // those of which it is yet to answer that
+	changed  []ids.Home        // whose count may be zero now, or not any more
+	doubts   map[ids.ObjectID]doubt
 }
 
 func newCopies(s *step, j *journal, up copiesUp) *copies {
 	return &copies{step: s, journal: j, up: up, byID: make(map[ids.ObjectID]*copySet), freesAt: make(map[ids.Home][]ids.ObjectID), alone: []ids.Home{s.home()},
-		known: make(map[ids.Home]int), told: make(map[ids.Home]bool), opened: make(map[ids.Home]bool), expected: make(map[ids.Home]bool), left: make(map[ids.ObjectID]uint32)}
+		known: make(map[ids.Home]int), told: make(map[ids.Home]bool), opened: make(map[ids.Home]bool), expected: make(map[ids.Home]bool), doubts: make(map[ids.ObjectID]doubt)}
 }
 
 // copiesUp knows the objects, and makes those again whose last copy is gone.

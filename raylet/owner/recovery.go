@@ -123,6 +123,7 @@ func (rc *recovery) maybeResume() {
 		rc.timers.remove(p.timer)
 		p.timer = nil
 	}
+	rc.askStores()
 	for i, ev := range p.held {
 		p.at = i
 		if ev, ok := ev.(FromClient); ok {
@@ -380,7 +381,6 @@ func (rc *recovery) reconcile() {
 	}
 	rc.keepArgs()
 	rc.leaveDeadNodes()
-	rc.askStores()
 	rc.tasks.eachTask(func(t *taskRec) {
 		switch {
 		case t.nret == wire.Streaming && t.state.OnWorker():
@@ -427,10 +427,12 @@ func (rc *recovery) keepArgs() {
 }
 
 // askStores has each node's store say what it has: the log has the node that keeps an object, and not those with copies, nor what the core
-// before this one had freed and not told.
+// before this one had freed and not told. They are asked before anything else, for what they lack is lost with all that was made with it, and not one after the
+// other.
 func (rc *recovery) askStores() {
+	rc.copies.doubtAll(rc.objects.eachObject)
 	for _, node := range append(slices.Clone(rc.pause.nodes), rc.home()) {
-		rc.toStoreAt(node, objectstore.ListObjects{Job: rc.cfg.Job})
+		rc.toStoreAt(node, objectstore.ListObjects{Job: rc.cfg.Job, Ask: rc.epoch})
 	}
 }
 

@@ -106,7 +106,7 @@ func TestResultsThatLayOnAnotherNodeAreMadeAgainTogether(t *testing.T) {
 	if s.state(spec) != task.Finished {
 		t.Fatalf("before the store has said what it has the task is %v", s.state(spec))
 	}
-	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true, Objects: []objectstore.SealedInfo{
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true, Ask: 1, Objects: []objectstore.SealedInfo{
 		{ID: spec.ID.Return(0), Attempt: x.Attempt, Size: big, Elsewhere: true}, {ID: here, Attempt: x.Attempt, Size: big},
 	}}})
 	if s.state(spec) != task.PendingNode {
@@ -118,7 +118,7 @@ func TestResultsThatLayOnAnotherNodeAreMadeAgainTogether(t *testing.T) {
 		s.from(worker, &wire.Seal{ID: spec.ID.Return(i), Attempt: x.Attempt, Size: big})
 	}
 	s.done(worker, l, x, stored, stored, stored)
-	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true}}) // again: it is settled
+	s.step(FromStore{Msg: objectstore.Inventory{Job: 1, Asked: true, Ask: 1}}) // again: it is settled
 	if s.state(spec) != task.Finished || s.c.stats.Reconstructed != 1 {
 		t.Errorf("then the task is %v, after %d runs for lost results", s.state(spec), s.c.stats.Reconstructed)
 	}
