@@ -97,9 +97,15 @@ func holds(t *testing.T, what string, took, most time.Duration) {
 // start starts a node on each host. What they logged last is shown if the test fails.
 func start(t *testing.T, hosts []*netns.Host, args ...string) *nodes.Cluster {
 	t.Helper()
+	return startAs(t, false, hosts, args...)
+}
+
+// startAs starts nodes likewise, which keep their stores or do not.
+func startAs(t *testing.T, keep bool, hosts []*netns.Host, args ...string) *nodes.Cluster {
+	t.Helper()
 	ctx := testkit.Within(t)
 	c, err := nodes.Start(ctx, nodes.Settings{
-		Mobula: build(t, "cmd/mobula"), Folder: harness.TempDir(t), Args: append([]string{"--store-size", "64MiB", "--cpus", "2"}, args...),
+		Mobula: build(t, "cmd/mobula"), Folder: harness.TempDir(t), Args: append([]string{"--store-size", "64MiB", "--cpus", "2"}, args...), Keep: keep,
 	}, hosts...)
 	must(t, err)
 	t.Cleanup(func() {

@@ -21,6 +21,7 @@ type Settings struct {
 	Folder string   // of the nodes' directories; a short path, since sockets are there
 	Args   []string // of each `mobula start`
 	Env    []string // added to each environment
+	Keep   bool     // they keep their stores, and do not end with the process that started them
 }
 
 // Cluster is a set of nodes. Its methods are safe for concurrent use.

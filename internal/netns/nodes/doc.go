@@ -3,8 +3,8 @@
 //
 // # Who owns what
 //
-// A Cluster owns its nodes' processes, and Close ends them. A node also ends when the process that started it is gone. The network, and the folder
-// with the nodes' directories, are the caller's.
+// A Cluster owns its nodes' processes, and Close ends them. A node also ends when the process that started it is gone, unless it keeps its store (Settings.Keep):
+// then only the network ends it. The network, and the folder with the nodes' directories, are the caller's.
 //
 // # What blocks
 //

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -31,7 +30,7 @@ type Node struct {
 	mobula string
 	env    []string
 	cmd    *exec.Cmd
-	in     io.Closer
+	leave  func() // tells it to go
 	log    tail
 	once   sync.Once
 	err    error // of its end; written in once
@@ -40,11 +39,19 @@ type Node struct {
 // start starts a node and waits until it is up.
 func start(ctx context.Context, set Settings, h *netns.Host, dir string, args []string) (_ *Node, err error) {
 	n := &Node{Host: h, Dir: dir, mobula: set.Mobula, env: environ(set.Env)}
-	args = append([]string{"start", "--json", "--until-stdin-closes", "--dir", dir}, append(args, set.Args...)...)
+	args = append([]string{"start", "--json", "--dir", dir}, append(args, set.Args...)...)
+	if !set.Keep {
+		args = append(args, "--until-stdin-closes")
+	}
 	n.cmd = exec.Command(set.Mobula, args...)
 	n.cmd.Env, n.cmd.Stderr = n.env, &n.log
-	if n.in, err = n.cmd.StdinPipe(); err != nil {
-		return nil, err
+	n.leave = func() { _ = n.cmd.Process.Signal(os.Interrupt) } // it has ended already
+	if !set.Keep {
+		in, err := n.cmd.StdinPipe()
+		if err != nil {
+			return nil, err
+		}
+		n.leave = func() { _ = in.Close() }
 	}
 	out, err := n.cmd.StdoutPipe()
 	if err != nil {
@@ -128,7 +135,7 @@ func (n *Node) Kill(ctx context.Context) error {
 // Stop ends the node in order. It gives the same result when it is called again.
 func (n *Node) Stop() error {
 	n.once.Do(func() {
-		_ = n.in.Close() // tells it to go
+		n.leave()
 		late := time.AfterFunc(StopPatience, func() { _ = n.cmd.Process.Kill() })
 		defer late.Stop()
 		if err := n.cmd.Wait(); err != nil {
