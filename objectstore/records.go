@@ -27,6 +27,7 @@ type object struct {
 
 	loc    spill.Location // spilled
 	inFile int            // its place in spillFile.objs
+	absent bool           // spilled, to a target that the node does not have in this life
 
 	elsewhere []ids.Home // other nodes that have it, the best first
 

@@ -21,6 +21,7 @@ type Replay struct {
 	Epoch     uint64            // of Resync; grows with each rebuild
 	Notes     []Note            // remembered by earlier cores, in order
 	Files     map[uint32]string // fallback files that are open, and their paths
+	Absent    map[uint32]bool   // slots of what lies in spill targets alone that the node does not have now
 	Counters  Counters          // of the cores before
 	Draining  bool              // spill storage is not ready yet, I/O of an earlier core may be under way: Drained follows
 }
@@ -102,7 +103,7 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 	default:
 		return false
 	}
-	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, job: cmp.Or(e.Job, e.ID.Job()), spilled: e.Spilled, loc: e.Loc}
+	o := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, meta: e.Payload, job: cmp.Or(e.Job, e.ID.Job()), spilled: e.Spilled, loc: e.Loc, absent: r.Absent[e.Slot]}
 	if e.State == record.StateRestoring {
 		rc.replayRead(o, e)
 	} else if e.Resident {
@@ -235,8 +236,8 @@ func (rc *recovery) listObjects(e ListObjects) {
 		inv.Unsealed = append(inv.Unsealed, Left{k.id, k.attempt, rc.creates.grants[k].client})
 	}
 	for _, id := range sortedObjects(rc.objects.objs) {
-		if id.Job() == job {
-			inv.Objects = append(inv.Objects, rc.objects.objs[id].info(id))
+		if r := rc.objects.objs[id]; id.Job() == job && !r.o.absent { // what is absent now may be there again in the node's next life
+			inv.Objects = append(inv.Objects, r.info(id))
 		}
 	}
 	rc.emit(ToOwner{job, inv})

@@ -162,6 +162,7 @@ func (f fakeSpiller) Read(_ spill.Location, _ []byte, done func(error)) { done(f
 func (fakeSpiller) Remove([]spill.Location)                             {}
 func (fakeSpiller) Fallback(uint64, bool) (*os.File, string, error)     { return nil, "", nil }
 func (fakeSpiller) Reopen(string) (*os.File, uint64, error)             { return nil, 0, nil }
+func (fakeSpiller) Has(spill.Location) bool                             { return true }
 func (fakeSpiller) Release(string)                                      {}
 func (fakeSpiller) Recover([]spill.Location) map[spill.FileKey]uint64   { return nil }
 

@@ -31,6 +31,7 @@ type Spiller interface {
 	Remove(locs []spill.Location)
 	Fallback(size uint64, last bool) (*os.File, string, error)
 	Reopen(path string) (*os.File, uint64, error)
+	Has(loc spill.Location) bool // whether its target is one of the node's
 	Release(path string)
 	Copy(objs []spill.Copy, done func([]spill.Location, error))
 	Recover(live []spill.Location) (sizes map[spill.FileKey]uint64)
@@ -187,17 +188,21 @@ func (s *Store) build(start actors.Start) (actors.Core[objectstore.Event, object
 		s.log.Warn("object store index: damaged records were passed over", "count", n)
 	}
 	entries = s.present(entries)
+	absent := s.absent(entries)
 	for job := range held(entries) {
 		if err := s.mapJob(job); err != nil {
 			return nil, nil, err
 		}
 	}
 	if start.Restart == 0 {
+		if len(absent) > 0 {
+			s.log.Warn("object store: what lies in places that the node spills to no more cannot be read", "objects", len(absent))
+		}
 		s.reopen(entries)
 	} else {
 		s.log.Warn("object store restarts from its index", "records", len(entries), "reason", start.Reason)
 	}
-	was := objectstore.Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.List(), Files: s.files.paths(), Draining: true}
+	was := objectstore.Replay{Entries: entries, Connected: start.Restart > 0, Epoch: s.epoch, Notes: s.notes.List(), Files: s.files.paths(), Absent: absent, Draining: true}
 	if s.core != nil {
 		was.Counters = s.core.Counters() // nothing is decided by them
 	}
@@ -255,6 +260,21 @@ func (s *Store) present(entries []record.Entry) []record.Entry {
 		}
 	}
 	return entries
+}
+
+// absent gives the slots of what was spilled to places that the node does not have any more, and is nowhere else. What is in memory too has no copy on disk then.
+func (s *Store) absent(entries []record.Entry) map[uint32]bool {
+	out := make(map[uint32]bool)
+	for i := range entries {
+		switch e := &entries[i]; {
+		case !e.Spilled || s.o.Spiller.Has(e.Loc):
+		case e.Resident:
+			e.Spilled = false
+		default:
+			out[e.Slot] = true
+		}
+	}
+	return out
 }
 
 // held lists the parts of the jobs' files that records name, in order.

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"cmp"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -183,7 +184,12 @@ func (s *simStore) handle(m any) {
 			delete(s.located, id)
 		}
 	case objectstore.ListObjects:
-		s.tell(s.inventory(true))
+		inv := s.inventory(true)
+		inv.Ask = m.Ask
+		for _, k := range slices.SortedFunc(maps.Keys(s.granted), func(a, b simAttempt) int { return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.attempt, b.attempt)) }) {
+			inv.Unsealed = append(inv.Unsealed, objectstore.Left{ID: k.id, Attempt: k.attempt})
+		}
+		s.tell(inv)
 	case objectstore.DropJob:
 		clear(s.sealed)
 		clear(s.pins)

@@ -53,6 +53,12 @@ func (s *Spiller) place(t *target, n uint16) {
 	s.places[n] = t.n
 }
 
+// Has tells whether the target of a location is one of the node's.
+func (s *Spiller) Has(l spill.Location) bool {
+	_, ok := s.places[l.Target]
+	return ok
+}
+
 // toIndex is a location with the target's index; false if no target has its number.
 func (s *Spiller) toIndex(l spill.Location) (spill.Location, bool) {
 	at, ok := s.places[l.Target]
