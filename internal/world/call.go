@@ -251,10 +251,11 @@ const inlineMax = 1 << 10
 // store creates an object, writes it where it is to lie, and seals it.
 func (c *call) store(id ids.ObjectID, v uint64, size int) {
 	p := c.p
-	a, m := c.create(id, size)
-	for ; isShort(a.Err); a, m = c.create(id, size) { // of memory or disk: for a while
+	q := c.create(id, size)
+	for ; isShort(q.answer.Err); q = c.create(id, size) { // of memory or disk: for a while
 		c.await("room on its machine", func() bool { return false }, p.w.between(time.Millisecond, 50*time.Millisecond))
 	}
+	a, m := q.answer, q.m
 	switch {
 	case a.Err != nil && c.lane == nil:
 		p.w.fail("%s cannot put %s: %v", p.name, briefObject(id), a.Err)
@@ -265,20 +266,32 @@ func (c *call) store(id ids.ObjectID, v uint64, size int) {
 	}
 	e := a.Extent
 	e.Size = uint64(size)
-	p.n.memory.bring(p.job, e)
-	fill(p.touch(e), v)
+	if !q.lost(p) {
+		p.n.memory.bring(p.job, e)
+		p.touch(e)
+	}
+	fill(p.in(q.file, e), v)
 	c.whole(m, func() {
 		c.await("a write", func() bool { return false }, p.w.rng.Int64N(int64(200*time.Microsecond))+1)
 	})
-	if got, whole := valueOf(p.touch(e)); !whole || got != v {
+	if !q.lost(p) {
+		p.touch(e)
+	}
+	if got, whole := valueOf(p.in(q.file, e)); !whole || got != v {
 		p.w.fail("%s has written %s to %+v, and its bytes have changed before it was sealed", p.name, briefObject(id), e)
 	}
 	p.w.model.written(id, writing{p.n, m.Attempt})
+	if q.lost(p) {
+		p.w.model.rot[id] = true
+	}
 	p.send(&wire.Seal{ID: id, Attempt: m.Attempt, Size: uint64(size), Value: wire.Value{Meta: c.meta()}})
 }
 
+// lost tells whether the store that has given the room was not kept.
+func (q *creation) lost(p *process) bool { return p.n.memory.unkept[&q.file[0]] }
+
 // create asks the store for room.
-func (c *call) create(id ids.ObjectID, size int) (*wire.Created, *wire.Create) {
+func (c *call) create(id ids.ObjectID, size int) *creation {
 	p := c.p
 	p.req++
 	m := &wire.Create{Req: p.req, ID: id, Attempt: c.item.Attempt, Size: uint64(size)}
@@ -293,7 +306,7 @@ func (c *call) create(id ids.ObjectID, size int) (*wire.Created, *wire.Create) {
 		c.cpu = cpuHeld
 		p.w.model.resumes(p.w, c)
 	}
-	return q.answer, m
+	return q
 }
 
 // isShort tells whether something has failed since the machine had no memory or disk for it.

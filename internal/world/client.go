@@ -42,6 +42,7 @@ type outcome struct {
 // pinned is an object that the process reads in place.
 type pinned struct {
 	n      uint32
+	file   []byte // of its job, as it was mapped then
 	extent wire.Extent
 	val    uint64
 }
@@ -50,6 +51,7 @@ type pinned struct {
 type creation struct {
 	m      *wire.Create
 	answer *wire.Created
+	file   []byte // of its job, as it was mapped then
 }
 
 func (c *client) init(w *World) {
@@ -197,7 +199,7 @@ func (p *process) pin(id ids.ObjectID, e wire.Extent) uint64 {
 		p.pins[id] = x
 	}
 	x.n++
-	x.extent, x.val = e, v
+	x.file, x.extent, x.val = p.file, e, v
 	return v
 }
 
@@ -208,7 +210,7 @@ func (p *process) unpin(id ids.ObjectID) {
 		return
 	}
 	delete(p.pins, id)
-	if v, whole := valueOf(p.at(x.extent)); !whole || v != x.val {
+	if v, whole := valueOf(p.in(x.file, x.extent)); !whole || v != x.val {
 		p.w.fail("%s has pinned %s at %+v, and its bytes have changed", p.name, briefObject(id), x.extent)
 	}
 	p.send(&wire.Unpin{ID: id, N: x.n})
@@ -226,7 +228,7 @@ func (p *process) unmap(file uint32) {
 func (p *process) created(m *wire.Created) {
 	if c := p.creates[m.Req]; c != nil {
 		delete(p.creates, m.Req)
-		c.answer = m
+		c.answer, c.file = m, p.file
 	}
 }
 

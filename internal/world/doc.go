@@ -29,7 +29,8 @@
 // of internal/node do (poison.go: those events alone that have such an answer; others are lost without a word, and restarts beyond a policy are not there: with a
 // backoff of up to a second, twenty do not fit into ten). A process dies, a node or its machine is lost and starts again, a disk is full, rots or fails, an
 // owner's log gets no more segments, a connection breaks. A node's kill loses nothing that was written, but for what a log could not take:
-// log and index are mapped files, and their pages outlive a process. The loss of a machine leaves a prefix of the log, and nothing of the index, since
+// log and index are mapped files, and their pages outlive a process. Now and then a node is killed that does not keep its store: then puts are lost, and the next
+// life has the log alone, and clients who have the old memory mapped. The loss of a machine leaves a prefix of the log, and nothing of the index, since
 // neither is synced.
 //
 // Connections between nodes break, or nothing passes on them for a while, or all comes late. A node is cut off from all others and the tables, or stopped with

@@ -68,6 +68,7 @@ func init() {
 		{"gcs crash", 1, false, crash(kindControl)},
 		{"client crash", 1, false, crash(kindMember)},
 		{"node kill", 3, false, (*plan).killNode},
+		{"store not kept", 1, false, (*plan).killUnkept},
 		{"driver kill", 1, false, (*plan).killDriver},
 		{"driver cut off", 2, false, (*plan).cutDriver},
 		{"machine loss", 0, false, (*plan).loseMachine},
@@ -240,6 +241,20 @@ func (pl *plan) killNode(n *Node) bool {
 		return false
 	}
 	pl.armed = &armed{n: n, do: n.kill, until: pl.w.steps + patience}
+	return true
+}
+
+// killUnkept kills a node that does not keep its store, as one that goes with the program that started it.
+func (pl *plan) killUnkept(n *Node) bool {
+	if !n.up {
+		return false
+	}
+	pl.armed = &armed{n: n, until: pl.w.steps + patience, do: func() {
+		n.kill()
+		pl.w.model.storeLost(n)
+		n.disk.index = index{}
+		n.memory.notKept()
+	}}
 	return true
 }
 

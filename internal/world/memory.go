@@ -24,6 +24,7 @@ type memory struct {
 	backed []ids.JobID        // by page: in whose file it has memory; 0: in none
 	held   int                // pages that have
 	cold   map[uint64]bool
+	unkept map[*byte]bool // files, by their first byte, that went with a store which was not kept: processes may have them mapped still
 
 	mapped   map[uint32]*mappedFile
 	removed  map[uint32]*mappedFile // which processes may have mapped still
@@ -39,7 +40,7 @@ type mappedFile struct {
 
 func newMemory(n *Node) *memory {
 	return &memory{
-		n: n, files: make(map[ids.JobID][]byte), over: make(map[ids.JobID]bool), backed: make([]ids.JobID, n.w.cfg.Store/page), cold: make(map[uint64]bool), mapped: make(map[uint32]*mappedFile), removed: make(map[uint32]*mappedFile),
+		n: n, files: make(map[ids.JobID][]byte), over: make(map[ids.JobID]bool), backed: make([]ids.JobID, n.w.cfg.Store/page), cold: make(map[uint64]bool), unkept: make(map[*byte]bool), mapped: make(map[uint32]*mappedFile), removed: make(map[uint32]*mappedFile),
 	}
 }
 
@@ -194,6 +195,19 @@ func (m *memory) remove(file uint32) {
 func (m *memory) processLost() {
 	clear(m.cold)
 	clear(m.over)
+}
+
+// notKept is the end of the store's memory, but for what processes have mapped.
+func (m *memory) notKept() {
+	for _, f := range m.files {
+		m.unkept[&f[0]] = true
+	}
+	for n := range m.mapped {
+		m.remove(n)
+	}
+	clear(m.files)
+	clear(m.backed)
+	m.held = 0
 }
 
 // lose is the loss of the machine.

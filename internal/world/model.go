@@ -207,6 +207,16 @@ func (m *model) nodeLost(n *Node, unaware bool) {
 	}
 }
 
+// storeLost notes that what a node's store had is gone: puts are lost, and results are made again.
+func (m *model) storeLost(n *Node) {
+	m.blocks = true
+	for id, at := range m.at {
+		if slices.ContainsFunc(at, func(w writing) bool { return w.n == n }) {
+			m.rot[id] = true
+		}
+	}
+}
+
 // abandonedNode notes that a job has given up what it has on a node, which lives: there it is ended.
 func (m *model) abandonedNode(n *Node, job ids.JobID) {
 	m.disturbed = n.w.now

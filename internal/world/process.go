@@ -72,8 +72,19 @@ func newWorker(w *World, n *Node, s pool.StartProcess) *process {
 	return p
 }
 
+// in gives the bytes of an extent in a file that the process has had mapped, also if the file is there no more since its store was not kept.
+func (p *process) in(file []byte, e wire.Extent) []byte {
+	if e.File == 0 && p.n.memory.unkept[&file[0]] {
+		return file[e.Off : e.Off+e.Size]
+	}
+	return p.at(e)
+}
+
 // at gives the bytes of an extent, as the process has its job's file mapped.
 func (p *process) at(e wire.Extent) []byte {
+	if e.File == 0 && p.n.memory.unkept[&p.file[0]] {
+		return p.in(p.file, e)
+	}
 	if now := p.n.memory.files[p.job]; e.File == 0 && (len(now) == 0 || &now[0] != &p.file[0]) {
 		p.w.fail("%s has a file of job %v mapped that is there no more, and uses %+v", p.name, p.job, e)
 	}
@@ -82,7 +93,9 @@ func (p *process) at(e wire.Extent) []byte {
 
 // touch is at of who relies on the memory being there.
 func (p *process) touch(e wire.Extent) []byte {
-	p.at(e)
+	if b := p.at(e); p.n.memory.unkept[&p.file[0]] {
+		return b
+	}
 	return p.n.memory.touch(p.job, e)
 }
 
