@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mobula/e2e/harness"
+	"mobula/internal/node"
 	"mobula/mobulatest"
 )
 
@@ -55,6 +56,16 @@ func copyOwnModules(t *testing.T) (dir string) {
 // runOwnModules runs a copy of the program as a driver of a node.
 func runOwnModules(t *testing.T, address, dir, how, goProgram string) (said ownModules) {
 	t.Helper()
+	out := runPython(t, filepath.Join(dir, "program.py"), address, how, goProgram)
+	if err := json.Unmarshal(out, &said); err != nil {
+		t.Fatalf("it said %s: %v", out, err)
+	}
+	return said
+}
+
+// runPython runs a Python program, and gives what it prints.
+func runPython(t *testing.T, args ...string) []byte {
+	t.Helper()
 	path := mobulatest.Python(t, "cbor2", "cloudpickle")
 	root, err := filepath.Abs("../../python")
 	if err != nil {
@@ -62,7 +73,7 @@ func runOwnModules(t *testing.T, address, dir, how, goProgram string) (said ownM
 	}
 	ctx, cancel := harness.Limit(t)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, filepath.Join(dir, "program.py"), address, how, goProgram)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+root)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -70,10 +81,7 @@ func runOwnModules(t *testing.T, address, dir, how, goProgram string) (said ownM
 	if err != nil {
 		t.Fatalf("the program: %v\n%s", err, stderr.String())
 	}
-	if err := json.Unmarshal(out, &said); err != nil {
-		t.Fatalf("it said %s: %v", out, err)
-	}
-	return said
+	return out
 }
 
 // ownModulesEverywhere runs a copy of the program as a driver of the first node. What it prints has to show that its tasks ran on both nodes: on the second
@@ -132,4 +140,15 @@ func TestAPythonProgramReachesAnotherNode(t *testing.T) {
 			ownModulesEverywhere(t, nodes, copyOwnModules(t), goProgram, hash, how)
 		})
 	}
+}
+
+// A node that stands by has the functions that may be wanted there before one is: a worker does not wait for them when the node that ran them has died.
+func TestANodeThatStandsByHasTheFunctions(t *testing.T) {
+	nodes := harness.StartNodesWith(t, func(i int, cfg *node.Config) {
+		if i > 0 {
+			cfg.Resources = map[string]int64{"spare": 1000}
+		}
+	}, 1, 1, 1)
+	at := addresses(nodes)
+	runPython(t, "testdata/stands_by/program.py", at[0], harness.TempDir(t), filepath.Dir(at[1]), filepath.Dir(at[2]))
 }

@@ -134,6 +134,7 @@ func (l *links) toSched(a *agent, m *internode.ToSched) {
 		l.raylet.ref.Deliver(raylet.OfJob{Job: a.job, Event: ev})
 	}
 	l.fetch(a, get)
+	l.bringFunction(a, m.Msg)
 }
 
 // toClients hands messages of a job's owner to its workers here. One that is gone gets nothing: the owner is being told.

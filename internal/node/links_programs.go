@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"mobula/internal/errs"
+	"mobula/internal/node/blobdir"
+	"mobula/internal/node/blobs"
 	"mobula/internal/node/jobs"
 	"mobula/internal/node/modules"
 	"mobula/internal/safefs"
@@ -51,6 +53,23 @@ func (l *links) fetch(a *agent, languages []string) {
 			}
 		})
 	}
+}
+
+// bringFunction has the Python function of a class brought here, where it is wanted or may be: else its first worker would ask for it when it has a task.
+func (l *links) bringFunction(a *agent, ev sched.Event) {
+	w, ok := ev.(sched.Want)
+	if !ok || w.Opts == nil {
+		return
+	}
+	hash, ok := wire.PythonFunction(w.Opts.Func)
+	if !ok {
+		return
+	}
+	l.work.Go(func() {
+		if l.clearing.wait(a.life, a.job) == nil && !safefs.Exists(blobdir.Path(l.blobs.functions(a.job), hash)) {
+			_ = l.blobs.get(a.life, blobs.Key{Job: a.job, Kind: blobs.Function, Hash: hash}, a.job.Home()) // the worker asks again, and is told why it cannot come
+		}
+	})
 }
 
 // bring brings what workers of a language run to this node.

@@ -31,6 +31,7 @@ type class struct {
 	crossed bool           // this node's scheduler refused it while the node was alone: a number may have crossed with that, which the owner's next Want takes back
 	awaited []sched.Placed // of a class that is to be spread: where leases are placed that are yet to come, as its owner was told
 	giveUp  int64          // when its owner is told so; 0: a node can
+	named   bool           // to the node that stands by
 }
 
 // share is what a node was asked for a class.

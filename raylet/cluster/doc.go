@@ -69,7 +69,8 @@
 //
 // OpenJob goes before the first message about a job to another node. CloseJob follows when the job had neither lease, want nor object there for CloseAfter. The other node
 // drops what it has then, which can only be what was under way, and answers JobClosed; until then nothing is sent there and nothing heard. So a lease that
-// crossed with CloseJob is held by nobody. A job that asks one other node for leases, for what its own cannot run, is opened on a second one too, which stands by (standby.go).
+// crossed with CloseJob is held by nobody. A job that asks one other node for leases, for what its own cannot run, is opened on a second one too, which stands by (standby.go)
+// and is told of each class, so that it has what the tasks run.
 // An owner that has objects on a node, or is about to (Holds), hears when its job is open there (Opened), also after a CloseJob that was under way.
 //
 // # What rebuilds it

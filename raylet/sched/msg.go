@@ -20,7 +20,7 @@ type ClassKey struct {
 // Want says how many more tasks of a class could run beyond the leases held for it; it replaces the last Want, and
 // 0 withdraws it. An owner sends it when the number changes from or to zero or doubles, not for each task. The
 // scheduler takes one off for each lease it grants. Until it is told zero it assumes that tasks are left, and
-// after some time goes on with half the number.
+// after some time goes on with half the number. A zero for a class that was not wanted goes to a node that stands by: it says what may be wanted there.
 type Want struct {
 	Key     ClassKey
 	Opts    *wire.TaskOptions // resources, labels, isolation, name
