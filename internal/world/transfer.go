@@ -279,7 +279,7 @@ func (t *transferShell) writeChunk(f transfer.WriteChunk) {
 		}
 		data := slices.Clone(t.n.memory.touch(at.place, at.extent)[f.Chunk.Offset:][:f.Chunk.Size])
 		c := chunk{f.Chunk, data}
-		if f.Relay == 0 {
+		if f.Unsummed {
 			c.Sum = crc32.ChecksumIEEE(data)
 		}
 		e.write(c)

@@ -12,7 +12,8 @@
 //
 // A receiver pulls: Pull names the object and the offset from which it wants it, and how far the holder may send; Credit moves that on as chunks arrive. So a holder
 // that is slow, silent or gone costs what was under way: the next Pull, to the same holder or another, begins with the chunk that is missing. A chunk carries the
-// checksum that the node with the whole object has computed, and it is checked wherever the chunk arrives.
+// checksum that the node with the whole object has computed, and it is checked wherever the chunk arrives. A connection within one machine has no checksums: the kernel
+// copies the bytes from one process to the other, as memory is copied anywhere. Whoever passes such a chunk on to another machine computes its checksum.
 //
 // # A broadcast
 //

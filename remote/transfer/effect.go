@@ -29,8 +29,9 @@ type WriteChunk struct {
 	Conn  ConnID
 	To    ids.Home
 	Chunk Chunk
-	// Relay is the fetch in whose memory the chunk has arrived, with Chunk.Sum. 0: the chunk is of what the store has served, and its sum is not known yet.
-	Relay FetchID
+	// Relay is the fetch in whose memory the chunk has arrived. 0: the chunk is of what the store has served.
+	Relay    FetchID
+	Unsummed bool // Chunk.Sum is not known: it is to be computed, if the connection has checksums
 }
 
 // Expect says that chunks with a token go to the memory of a fetch, in order, the first at an offset.

@@ -81,8 +81,9 @@ type Got struct {
 
 // ChunkRead says that a chunk is in place, and that its sum is right.
 type ChunkRead struct {
-	Conn  ConnID
-	Chunk Chunk
+	Conn     ConnID
+	Chunk    Chunk
+	Unsummed bool // the connection has no checksums: Chunk.Sum says nothing
 }
 
 // NoMemory says that a chunk could not be put in place, for a lack of memory here. No more is read of the connection.

@@ -14,8 +14,8 @@ type fetch struct {
 	ids     []FetchID // more than one: the object was asked for again meanwhile
 	object  Object
 	size    int64
-	got     int64 // what has arrived, from the beginning on
-	sums    []uint32
+	got     int64      // what has arrived, from the beginning on
+	sums    []checksum // of the chunks
 	holders []*holder
 	pull    *pull
 	lost    bool  // a node that was to send it has failed
@@ -23,6 +23,12 @@ type fetch struct {
 	over    bool
 	err     error // why it failed
 	readers int   // chunks that are written out of its memory
+}
+
+// checksum is a chunk's, as whoever has sent it said.
+type checksum struct {
+	crc   uint32
+	known bool // else it came on a connection without checksums
 }
 
 func (f *fetch) id() FetchID { return f.ids[0] }
@@ -89,7 +95,7 @@ func (c *Core) chunkRead(ev ChunkRead) {
 	}
 	f := p.fetch
 	f.got += int64(ev.Chunk.Size)
-	f.sums = append(f.sums, ev.Chunk.Sum)
+	f.sums = append(f.sums, checksum{ev.Chunk.Sum, !ev.Unsummed})
 	p.progress = c.now
 	if f.got == f.size {
 		c.emit(Unexpect{Token: p.token})

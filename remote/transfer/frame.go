@@ -27,7 +27,7 @@ type Chunk struct {
 	Token  uint64
 	Offset int64
 	Size   int
-	Sum    uint32 // CRC-32C
+	Sum    uint32 // CRC-32C; 0 on a connection without checksums
 }
 
 // Alive says that there is nothing to send yet.

@@ -127,9 +127,10 @@ func (c *Core) schedule(l *link) {
 		if s.next+n > min(s.there(), s.limit) {
 			continue
 		}
-		w := WriteChunk{Conn: l.id, To: s.to, Chunk: Chunk{Token: s.token, Offset: s.next, Size: int(n)}}
+		w := WriteChunk{Conn: l.id, To: s.to, Chunk: Chunk{Token: s.token, Offset: s.next, Size: int(n)}, Unsummed: true}
 		if f := s.relay; f != nil {
-			w.Relay, w.Chunk.Sum = f.id(), f.sums[s.next/ChunkSize]
+			sum := f.sums[s.next/ChunkSize]
+			w.Relay, w.Chunk.Sum, w.Unsummed = f.id(), sum.crc, !sum.known
 			f.readers++
 		}
 		l.writing, l.reads = s, s.relay

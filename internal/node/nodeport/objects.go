@@ -150,14 +150,19 @@ func (o *objects) watched(c remoteshell.Conn) (net.Conn, error) {
 		_ = c.Close() // err says more
 		return nil, err
 	}
-	return &watched{Conn: c, done: done}, nil
+	_, here := c.(inClear)
+	return &watched{Conn: c, done: done, here: here}, nil
 }
 
 // watched is a connection that the credentials know.
 type watched struct {
 	net.Conn
 	done func()
+	here bool // it goes on in clear
 }
+
+// SameMachine implements transfershell.SameMachine: what goes in clear goes from one socket of this machine to the other.
+func (w *watched) SameMachine() bool { return w.here }
 
 func (w *watched) Close() error {
 	w.done()

@@ -17,7 +17,7 @@ const benchSize = 256 * mib
 // BenchmarkTransfer is an object that goes from one node to another, into pages that were used before. In turn as many bytes go on such a connection with nothing
 // above it, the floor: "of-floor" is the median of the floor's time by the transfer's, "cpu-of-floor" that of the processor's time, which a busy machine changes less.
 func BenchmarkTransfer(b *testing.B) {
-	for _, kind := range []string{"tls", "tcp"} {
+	for _, kind := range []string{"tls", "local"} {
 		b.Run(kind, func(b *testing.B) {
 			net := newNetwork(b, kind)
 			all := newNodes(b, net, 2)

@@ -30,6 +30,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 type conn struct {
 	id   transfer.ConnID
 	raw  net.Conn
+	sums bool // chunks have checksums
 	out  *inbox.Inbox[outgoing]
 	ctx  context.Context // ends when it is closed; the cause says why
 	end  context.CancelCauseFunc
@@ -41,11 +42,12 @@ type conn struct {
 type outgoing struct {
 	frame transfer.Frame
 	data  []byte
-	sum   bool // of data is to be computed
+	sum   bool // of data is not known yet
 }
 
 func newConn(id transfer.ConnID, raw net.Conn) *conn {
-	c := &conn{id: id, raw: raw, out: inbox.New[outgoing](), idle: make(chan struct{})}
+	m, ok := raw.(SameMachine)
+	c := &conn{id: id, raw: raw, sums: !ok || !m.SameMachine(), out: inbox.New[outgoing](), idle: make(chan struct{})}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	return c
 }
@@ -92,7 +94,7 @@ func (t *Transfer) write(c *conn) error {
 				buf = transfer.Append(buf, o.frame)
 				continue
 			}
-			if o.sum {
+			if o.sum && c.sums {
 				chunk.Sum = crc32.Checksum(o.data, castagnoli)
 			}
 			if err := c.flush(transfer.Append(buf, chunk), o.data); err != nil {
@@ -172,25 +174,30 @@ func (t *Transfer) readChunk(c *conn, cold *behind, chunk transfer.Chunk) error 
 	}
 	sum, heard := uint32(0), time.Now()
 	for rest := dst; len(rest) > 0; {
-		part := rest[:min(len(rest), piece)]
-		if _, err := io.ReadFull(c.raw, part); err != nil {
+		part := rest
+		if c.sums {
+			part = rest[:min(len(rest), piece)]
+		}
+		n, err := c.raw.Read(part)
+		if c.sums {
+			sum = crc32.Update(sum, castagnoli, part[:n])
+		}
+		if rest = rest[n:]; err != nil && len(rest) > 0 {
 			return err
 		}
-		sum = crc32.Update(sum, castagnoli, part)
-		rest = rest[len(part):]
 		if now := time.Now(); now.Sub(heard) > t.o.Config.Alive {
 			if heard = now; t.post(c, transfer.Heard{Conn: c.id}) != nil {
 				return context.Cause(c.ctx)
 			}
 		}
 	}
-	if sum != chunk.Sum {
+	if c.sums && sum != chunk.Sum {
 		return fmt.Errorf("%w: at %d", ErrSum, chunk.Offset)
 	}
 	if err := cold.wait(); err != nil {
 		return err
 	}
-	read := transfer.ChunkRead{Conn: c.id, Chunk: chunk}
+	read := transfer.ChunkRead{Conn: c.id, Chunk: chunk, Unsummed: !c.sums}
 	if !room.Cold() {
 		return t.post(c, read)
 	}

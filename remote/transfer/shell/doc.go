@@ -7,7 +7,7 @@
 // until it calls that done. Memory is given back when no goroutine reads or writes it any more. After a panic of the core all connections are closed, and
 // the fetches under way begin anew.
 //
-// A Transport makes connections, and vouches for the node at the other end. It belongs to the Transfer from Open on, which closes it.
+// A Transport makes connections, and vouches for the node at the other end; it says which are within this machine (SameMachine). It belongs to the Transfer from Open on, which closes it.
 //
 // # What blocks
 //

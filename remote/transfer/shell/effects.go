@@ -23,7 +23,7 @@ func (t *Transfer) do(self *actors.Ref[transfer.Event], f transfer.Effect) {
 		}
 	case transfer.WriteChunk:
 		if c := t.conns.get(f.Conn); c != nil {
-			c.out.Add(outgoing{frame: f.Chunk, data: t.memory.source(f), sum: f.Relay == 0})
+			c.out.Add(outgoing{frame: f.Chunk, data: t.memory.source(f), sum: f.Unsummed})
 		}
 	case transfer.Expect:
 		t.memory.expect(f)

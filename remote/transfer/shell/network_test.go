@@ -48,6 +48,7 @@ type wire struct {
 	net.Conn
 	n    *network
 	home ids.Home
+	peer ids.Home // without TLS
 }
 
 func (w *wire) Read(b []byte) (int, error) {
@@ -91,7 +92,7 @@ func (w *wire) Close() error {
 
 // networks are those that the conformance tests run on.
 func networks(t *testing.T, run func(t *testing.T, n *network)) {
-	for _, kind := range []string{"pipes", "tcp", "tls"} {
+	for _, kind := range []string{"pipes", "tls", "local", "mixed"} {
 		t.Run(kind, func(t *testing.T) { run(t, newNetwork(t, kind)) })
 	}
 }
@@ -104,12 +105,17 @@ func newNetwork(t testing.TB, kind string) *network {
 	return n
 }
 
-func (n *network) wire(c net.Conn, home ids.Home) net.Conn {
+func (n *network) wire(c net.Conn, home ids.Home) *wire {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	w := &wire{c, n, home}
+	w := &wire{Conn: c, n: n, home: home}
 	n.wires[w] = true
 	return w
+}
+
+// SameMachine implements SameMachine. In a mixed network two nodes next to each other are on one machine.
+func (w *wire) SameMachine() bool {
+	return w.n.kind == "local" || w.n.kind == "mixed" && w.peer != 0 && min(w.home, w.peer)%2 == 1 && max(w.home, w.peer) == min(w.home, w.peer)+1
 }
 
 // cut breaks all connections.
@@ -247,6 +253,7 @@ func (e *tcpEnd) Dial(ctx context.Context, to ids.Home) (net.Conn, error) {
 	}
 	c := e.n.wire(raw, e.home)
 	if e.n.ca == nil {
+		c.peer = to
 		if _, err := c.Write([]byte{byte(e.home)}); err != nil {
 			_ = c.Close()
 			return nil, err
@@ -271,7 +278,8 @@ func (e *tcpEnd) Accept() (net.Conn, ids.Home, error) {
 		if e.n.ca == nil {
 			var who [1]byte
 			if _, err := c.Read(who[:]); err == nil {
-				return c, ids.Home(who[0]), nil
+				c.peer = ids.Home(who[0])
+				return c, c.peer, nil
 			}
 			_ = c.Close()
 			continue

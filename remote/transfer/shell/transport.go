@@ -16,3 +16,10 @@ type Transport interface {
 	// Close ends Accept. Connections stay open.
 	Close() error
 }
+
+// SameMachine is a connection that may be between two processes of one machine.
+type SameMachine interface {
+	net.Conn
+	// SameMachine tells whether it is, and the kernel alone copies what one end writes to where the other reads it. Both ends say the same. Then chunks have no checksums.
+	SameMachine() bool
+}
