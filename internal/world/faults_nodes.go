@@ -86,7 +86,7 @@ func (pl *plan) slowLink(n *Node) bool {
 		return false
 	}
 	d := pl.w.between(time.Millisecond, 500*time.Millisecond)
-	pl.w.slow[pairOf(n, o)] = pl.w.now + d
+	pl.w.slow[pairOf(n, o)] = max(pl.w.slow[pairOf(n, o)], pl.w.now+d)
 	pl.during(d)
 	return true
 }

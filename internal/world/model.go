@@ -38,6 +38,7 @@ type model struct {
 	deaths    int // of processes
 	moved     int // records of owners' logs
 	shared    int // reads of objects of other nodes' jobs that gave a value
+	passed    int // of these, of references that came in a value of a further job
 	disturbed int64
 }
 

@@ -40,12 +40,17 @@ var mutants = map[string]func(rng *rand.Rand) func(w *World, box string, ev any)
 // mutantSeeds is how many seeds a mutant may survive.
 const mutantSeeds = 200
 
-func TestMutantsAreFound(t *testing.T) {
+func TestMutantsAreFound(t *testing.T) { findEach(t, mutants, Config{}) }
+
+// findEach has worlds find each of some mutants.
+func findEach(t *testing.T, mutants map[string]func(rng *rand.Rand) func(w *World, box string, ev any) []any, cfg Config) {
 	for name, plant := range mutants {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			cfg := cfg
 			for seed := range uint64(mutantSeeds) {
-				_, err := Run(Config{Seed: seed, Tamper: plant(rand.New(rand.NewPCG(seed, 1)))})
+				cfg.Seed, cfg.Tamper = seed, plant(rand.New(rand.NewPCG(seed, 1)))
+				_, err := Run(cfg)
 				var f *Failure
 				if errors.As(err, &f) {
 					why, _, _ := strings.Cut(f.Why, "\n")

@@ -20,6 +20,7 @@ type Node struct {
 	up   bool   // it lets clients and other nodes in
 
 	gone    bool                // for good
+	wasLost bool                // its machine, once
 	off     bool                // its machine does not answer
 	lone    int64               // until when it reaches nobody, and not the tables
 	stopped int64               // until when its machine does nothing
@@ -162,6 +163,7 @@ func (n *Node) lose() {
 
 // loseMachine ends all processes of the node's machine, and what was only in memory or not synced.
 func (n *Node) loseMachine() {
+	n.wasLost = true
 	for _, p := range n.w.processes {
 		if p.n == n && !p.dead && p.worker == 0 {
 			p.vanish()

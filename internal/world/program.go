@@ -27,8 +27,11 @@ type program struct {
 	reads  []openStream
 	taken  []*offer // of programs of other nodes
 	stage  string
-	cut    bool // its connection broke, while its node lived
-	ended  bool
+
+	unwanted []ids.ObjectID // of what it has offered: who has taken it wants no more of it
+
+	cut   bool // its connection broke, while its node lived
+	ended bool
 }
 
 // weights say how often programs call what.
@@ -96,6 +99,9 @@ func waitsFor(c *owner.Core, id ids.TaskID) string {
 func (pr *program) main(t *thread) {
 	w := pr.w
 	pr.call = &call{p: pr.proc, thread: t, task: pr.proc.root, seqs: make(map[ids.ActorID]uint64)}
+	if w.cfg.Shares {
+		pr.meet()
+	}
 	pr.stage = "acts"
 	for ; pr.did < pr.acts || !w.plan.spent() && pr.did < 20*pr.acts; pr.did++ {
 		pr.act()
@@ -103,6 +109,7 @@ func (pr *program) main(t *thread) {
 			t.work(time.Millisecond)
 		}
 	}
+	pr.forget()
 	pr.stage = "reads its streams"
 	for len(pr.reads) > 0 {
 		pr.read(pr.reads[0])
@@ -129,7 +136,7 @@ func (pr *program) main(t *thread) {
 // act does one thing.
 func (pr *program) act() {
 	w := pr.w
-	if w.cfg.Shares && w.rng.IntN(3) == 0 {
+	if w.cfg.Shares && w.rng.IntN(2) == 0 {
 		pr.share()
 		return
 	}

@@ -16,7 +16,7 @@ type Report struct {
 	Attempts, Gets, Deaths    int
 	Moved                     int // records of owners' logs
 	Lives                     int // of all nodes
-	Shared                    int // reads of objects of other nodes' jobs that gave a value
+	Shared, Passed            int // reads of objects of other nodes' jobs that gave a value; and of these, by references that came in a value of a further job
 	Took                      time.Duration
 	Spilled, Restored, Remade uint64
 	ByKind                    map[string]int
@@ -24,7 +24,7 @@ type Report struct {
 
 func (w *World) report() Report {
 	r := Report{
-		Seed: w.cfg.Seed, Hash: w.log.hash, Events: w.steps, Kinds: len(w.plan.counts), Attempts: w.model.began, Gets: w.model.gets, Deaths: w.model.deaths, Moved: w.model.moved, Shared: w.model.shared,
+		Seed: w.cfg.Seed, Hash: w.log.hash, Events: w.steps, Kinds: len(w.plan.counts), Attempts: w.model.began, Gets: w.model.gets, Deaths: w.model.deaths, Moved: w.model.moved, Shared: w.model.shared, Passed: w.model.passed,
 		Took: time.Duration(w.now - begin), ByKind: maps.Clone(w.plan.counts),
 	}
 	for _, n := range w.plan.counts {

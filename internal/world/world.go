@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -96,6 +97,10 @@ func New(cfg Config) *World {
 	}
 	if cfg.Nodes > 1 {
 		w.court.sit()
+	}
+	if cfg.Shares && cfg.Nodes > 2 && w.rng.IntN(2) == 0 { // what goes from one to the other by way of a third one is there first
+		i := w.rng.IntN(cfg.Nodes)
+		w.slow[pairOf(w.nodes[i], w.nodes[(i+1)%cfg.Nodes])] = math.MaxInt64
 	}
 	for i := range cfg.Jobs {
 		w.programs = append(w.programs, newProgram(w, w.nodes[i/2%len(w.nodes)], i))

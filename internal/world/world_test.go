@@ -120,7 +120,8 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 	}
 }
 
-// Programs of different nodes have references to each other's objects.
+// Programs of three nodes have references to each other's objects, also such as came in a value of a further one, which lets go of them at once. Nobody finds one freed or
+// lost that it holds, unless a home was lost.
 func TestPromisesHoldBetweenHomes(t *testing.T) {
 	n := 40
 	switch {
@@ -132,14 +133,15 @@ func TestPromisesHoldBetweenHomes(t *testing.T) {
 		n = 5
 	}
 	for _, faults := range []int{-1, 0} {
-		var shared atomic.Int64
+		var shared, passed atomic.Int64
 		eachSeed(t, n, func(seed uint64) error {
 			r, err := Run(Config{Seed: seed + *from, Jobs: 6, Shares: true, Faults: faults})
 			shared.Add(int64(r.Shared))
+			passed.Add(int64(r.Passed))
 			return err
 		})
-		if t.Logf("%d values of objects of other nodes' jobs were read", shared.Load()); shared.Load() < int64(n) {
-			t.Error("too few objects were shared")
+		if t.Logf("%d values of objects of other nodes' jobs were read, %d by references that a further job had passed on", shared.Load(), passed.Load()); min(shared.Load(), 4*passed.Load()) < int64(n) {
+			t.Error("too few objects were shared, or passed on")
 		}
 	}
 }

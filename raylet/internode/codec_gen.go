@@ -1009,6 +1009,22 @@ func appendToPeer(b []byte, r *ToPeer) []byte {
 		b, at = protofield.Open(b, 8)
 		b = appendOwnerJobGone(b, &m)
 		b = protofield.Shut(b, at)
+	case owner.Sync:
+		b, at = protofield.Open(b, 9)
+		b = appendOwnerSync(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.Synced:
+		b, at = protofield.Open(b, 10)
+		b = appendOwnerSynced(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.Leaving:
+		b, at = protofield.Open(b, 11)
+		b = appendOwnerLeaving(b, &m)
+		b = protofield.Shut(b, at)
+	case owner.Left:
+		b, at = protofield.Open(b, 12)
+		b = appendOwnerLeft(b, &m)
+		b = protofield.Shut(b, at)
 	}
 	return b
 }
@@ -1043,6 +1059,22 @@ func readToPeer(b []byte, r *ToPeer) error {
 		case 8:
 			var m owner.JobGone
 			err = readOwnerJobGone(f.B, &m)
+			r.Msg = m
+		case 9:
+			var m owner.Sync
+			err = readOwnerSync(f.B, &m)
+			r.Msg = m
+		case 10:
+			var m owner.Synced
+			err = readOwnerSynced(f.B, &m)
+			r.Msg = m
+		case 11:
+			var m owner.Leaving
+			err = readOwnerLeaving(f.B, &m)
+			r.Msg = m
+		case 12:
+			var m owner.Left
+			err = readOwnerLeft(f.B, &m)
 			r.Msg = m
 		}
 		return err
@@ -2187,6 +2219,60 @@ func readOwnerJobGone(b []byte, r *owner.JobGone) error {
 	})
 }
 
+func appendOwnerSync(b []byte, r *owner.Sync) []byte {
+	b = protofield.PutUint(b, 1, r.Token)
+	return b
+}
+
+func readOwnerSync(b []byte, r *owner.Sync) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Token = f.N
+		}
+		return err
+	})
+}
+
+func appendOwnerSynced(b []byte, r *owner.Synced) []byte {
+	b = protofield.PutUint(b, 1, r.Token)
+	return b
+}
+
+func readOwnerSynced(b []byte, r *owner.Synced) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		case 1:
+			r.Token = f.N
+		}
+		return err
+	})
+}
+
+func appendOwnerLeaving(b []byte, r *owner.Leaving) []byte {
+	return b
+}
+
+func readOwnerLeaving(b []byte, r *owner.Leaving) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		}
+		return err
+	})
+}
+
+func appendOwnerLeft(b []byte, r *owner.Left) []byte {
+	return b
+}
+
+func readOwnerLeft(b []byte, r *owner.Left) error {
+	return protofield.Each(b, func(f protofield.Field) (err error) {
+		switch f.Num {
+		}
+		return err
+	})
+}
+
 func appendSchedClassKey(b []byte, r *sched.ClassKey) []byte {
 	b = protofield.PutUint(b, 1, uint64(r.Job))
 	b = protofield.PutUint(b, 2, uint64(r.Class))
@@ -2684,7 +2770,7 @@ func inSchema(m Msg) (inside any, ok bool) {
 		}
 	case *ToPeer:
 		switch m.Msg.(type) {
-		case owner.Bring, owner.Brought, owner.BorrowLost, owner.Passing, owner.Arrived, owner.JobGone:
+		case owner.Bring, owner.Brought, owner.BorrowLost, owner.Passing, owner.Arrived, owner.JobGone, owner.Sync, owner.Synced, owner.Leaving, owner.Left:
 		default:
 			return m.Msg, false
 		}

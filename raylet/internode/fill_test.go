@@ -51,7 +51,7 @@ var insides = map[Kind][]any{
 		objectstore.ArgsPinned{}, objectstore.ArgsWait{}, objectstore.ArgsRefused{}, objectstore.CreateWaits{}, objectstore.Lost{}, objectstore.Inventory{},
 		objectstore.Imported{}, objectstore.Evicted{}, objectstore.CreateReady{},
 	},
-	KindToPeer: {owner.Bring{}, owner.Brought{}, owner.BorrowLost{}, owner.Passing{}, owner.Arrived{}, owner.JobGone{}},
+	KindToPeer: {owner.Bring{}, owner.Brought{}, owner.BorrowLost{}, owner.Passing{}, owner.Arrived{}, owner.JobGone{}, owner.Sync{}, owner.Synced{}, owner.Leaving{}, owner.Left{}},
 }
 
 // eachMessage runs f for every kind of message, and for each that may be inside.

@@ -308,7 +308,7 @@ func toPeer(m *ToPeer, from ids.Home) error {
 		return of(m, m.To, x.Lost.ID.Job(), from)
 	case owner.Passing:
 		return objectsOf(m, m.To, x.Refs, from)
-	case owner.Arrived, owner.JobGone:
+	case owner.Arrived, owner.JobGone, owner.Sync, owner.Synced, owner.Leaving, owner.Left:
 		return nil
 	}
 	return noPlace(m, m.Msg)

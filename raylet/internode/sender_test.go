@@ -162,6 +162,7 @@ func TestWhoMaySendAMessage(t *testing.T) {
 		{[]Msg{toPeer(owner.BorrowLost{Lost: objectstore.Lost{ID: object(mine)}})}, []Msg{toPeer(owner.BorrowLost{Lost: objectstore.Lost{ID: object(theirs)}})}},
 		{[]Msg{toPeer(owner.Passing{Refs: []ids.ObjectID{object(mine)}})}, []Msg{toPeer(owner.Passing{Refs: []ids.ObjectID{object(mine), object(others)}})}},
 		{[]Msg{toPeer(owner.Arrived{Token: 1})}, []Msg{&ToPeer{From: others, To: mine, Msg: owner.Arrived{}}, &ToPeer{From: theirs, To: others, Msg: owner.Arrived{}}}},
+		{[]Msg{toPeer(owner.Sync{Token: 1}), toPeer(owner.Synced{Token: 1}), toPeer(owner.Leaving{}), toPeer(owner.Left{})}, []Msg{&ToPeer{From: others, To: mine, Msg: owner.Sync{}}, &ToPeer{From: theirs, To: others, Msg: owner.Synced{}}, &ToPeer{From: mine, To: mine, Msg: owner.Leaving{}}, &ToPeer{From: others, To: mine, Msg: owner.Left{}}}},
 		{[]Msg{toPeer(owner.JobGone{})}, []Msg{&ToPeer{From: mine, To: mine, Msg: owner.JobGone{}}, &ToPeer{From: others, To: mine, Msg: owner.JobGone{}}}},
 	} {
 		for _, m := range c.may {

@@ -26,7 +26,8 @@
 // testdata/transcripts tells it as scripts: what the owner is told, and all that it then asks for.
 //
 // Another job's objects (objects_borrowed.go) are borrowed from their own owner, to which this one is a client like any other (peers.go).
-// Before a store is asked for one, its owner has told that store where it is (borrows.go, bring.go). The owner of a job of another home is on another node (peers_far.go).
+// Before a store is asked for one, its owner has told that store where it is (borrows.go, bring.go). The owner of a job of another home is on another node (peers_far.go). What a value of one has references to of a third
+// home is handed over (peers_third.go).
 //
 // Cost: tasks and puts are found in tables ordered by hash (table.go), plain tasks' records are used
 // again (tasks_freelist.go), and what concerns every record there is goes in slices, a step each

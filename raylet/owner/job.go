@@ -109,6 +109,9 @@ func (jb *job) maybeEnded() {
 			return
 		}
 	}
+	if jb.peers.leaves() {
+		return
+	}
 	jb.told = true
 	jb.toStore(objectstore.DropJob{Job: jb.cfg.Job})
 	jb.toSched(sched.DropJob{Job: jb.cfg.Job})

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
 )
 
@@ -14,6 +15,7 @@ func (jb *job) stop() {
 		jb.stopped = true
 		return
 	}
+	jb.peers.leaving = make(map[ids.JobID]bool) // nobody is waited for: the home goes too
 	jb.endJob(nil)
 	jb.sweepAll()
 	if jb.ended {

@@ -77,6 +77,13 @@ func (c *Core) eachContainer(f func(refs []ids.ObjectID)) {
 	for _, p := range c.transfers {
 		f(p.refs)
 	}
+	for _, list := range c.handovers {
+		for _, h := range list {
+			if h.of != nil {
+				f([]ids.ObjectID{h.of.id})
+			}
+		}
+	}
 	for _, a := range c.actors.byID {
 		f(a.cause.AllRefs())
 		f(a.hurt.AllRefs())

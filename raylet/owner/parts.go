@@ -496,10 +496,18 @@ type peers struct {
 	up        peersUp
 	awaited   []bringing            // until the job is open on a node
 	borrowers map[ids.JobID]*uint64 // jobs of other homes that may have objects of this one: the positions of their records
+
+	handovers map[ids.JobID][]handover // by who is to answer, in the order asked
+	syncs     uint64                   // that were asked for
+	untold    []ids.JobID              // that a rebuilt core tells later what it has
+	askedAll  bool                     // and has borrowed it anew
+	leavers   []ids.JobID              // that end, and are not answered yet
+	leaving   map[ids.JobID]bool       // who is to answer that this job may end; nil: it does not end yet
+	leaveBy   int64                    // until when it waits for them
 }
 
 func newPeers(s *step, j *journal, cp *copies, br *borrows, os *objects, cs *clients, up peersUp) *peers {
-	return &peers{step: s, journal: j, copies: cp, borrows: br, objects: os, clients: cs, up: up, borrowers: make(map[ids.JobID]*uint64)}
+	return &peers{step: s, journal: j, copies: cp, borrows: br, objects: os, clients: cs, up: up, borrowers: make(map[ids.JobID]*uint64), handovers: make(map[ids.JobID][]handover)}
 }
 
 // peersUp ends a client.

@@ -36,13 +36,14 @@ type Words struct{ Msg wire.Msg }
 
 // Asks tells whether a message has an answer: JobGone is it where the owner that it is for has ended.
 func Asks(m PeerMsg) bool {
-	w, ok := m.(Words)
-	if !ok {
-		return false
-	}
-	switch w.Msg.(type) {
-	case *wire.AddRef, *wire.Get, *wire.Resync:
+	switch m := m.(type) {
+	case Sync, Leaving:
 		return true
+	case Words:
+		switch m.Msg.(type) {
+		case *wire.AddRef, *wire.Get, *wire.Resync:
+			return true
+		}
 	}
 	return false
 }
@@ -54,6 +55,10 @@ func (BorrowLost) peerMsg()  {}
 func (Passing) peerMsg()     {}
 func (Arrived) peerMsg()     {}
 func (Reached) peerMsg()     {}
+func (Sync) peerMsg()        {}
+func (Synced) peerMsg()      {}
+func (Leaving) peerMsg()     {}
+func (Left) peerMsg()        {}
 func (JobGone) peerMsg()     {}
 func (Rejoined) peerMsg()    {}
 func (Unreachable) peerMsg() {}
@@ -123,6 +128,9 @@ func (pe *peers) peerHolds(job ids.JobID, m *wire.Holdings) {
 	}
 	pe.noteReported(job)
 	pe.oldArrived(job)
+	if pe.leaving != nil {
+		pe.askToLeave(cl)
+	}
 }
 
 // noteReported notes that another owner has told a rebuilt core what it has. Before all have, nothing is freed.
@@ -147,21 +155,30 @@ func (pe *peers) jobGone(job ids.JobID, why *errs.Error) {
 		pe.up.clientGone(ClientGone{Client: cl.id})
 	}
 	pe.forgetBorrower(job)
-	err := errs.New(errs.CodeOwnerDied, "job %v, which owned it, has ended", job)
-	if why != nil {
-		err.Msg += ": " + why.Msg
-	}
-	pe.failBorrowed(job, err)
+	pe.failBorrowed(job, jobEnded(job, why))
+	pe.leavers = without(pe.leavers, job)
+	delete(pe.leaving, job)
+	pe.syncedAll(job)
 }
 
 // tellHeld tells another owner which of its objects are held here, and asks again for those that are waited for.
 func (pe *peers) tellHeld(job ids.JobID) {
+	if slices.Contains(pe.untold, job) {
+		pe.borrowAgain(job)
+		return
+	}
 	held := pe.borrowedFrom(job)
 	m := &wire.Holdings{Component: wire.ComponentOwner}
 	for _, o := range held {
 		m.Handles = append(m.Handles, o.id)
 	}
 	pe.toOwner(job, Words{m})
+	pe.syncAgain(job)
+	pe.askAgainFor(job, held)
+}
+
+// askAgainFor asks an owner anew for what is waited for.
+func (pe *peers) askAgainFor(job ids.JobID, held []*objRec) {
 	for _, o := range held {
 		if o.flags&objAsked != 0 && o.state == object.Pending {
 			pe.toOwner(job, Words{&wire.Get{ID: o.id}})
@@ -186,6 +203,7 @@ func (pe *peers) borrowedResolved(m *wire.Resolved) {
 	default:
 		pe.objects.resolve(o, errorResult(res.Err), object.SetError)
 	}
+	pe.handOver(o)
 }
 
 // borrowedLost has an object's own owner find a way to a value that the store does not have any more, and asks for it anew.

@@ -47,6 +47,7 @@ func (rc *recovery) restored(ev Restored) {
 	}
 	p.jobs, p.nodes = rc.peers.dealsWith(ev.Jobs), ev.Nodes
 	rc.peers.askPeers(p.jobs)
+	rc.peers.tellLater(p.jobs)
 	p.timer = rc.timers.add(rc.now+int64(rc.cfg.ResyncTimeout), timer{kind: timerResync})
 	rc.maybeResume()
 }
@@ -164,9 +165,7 @@ func (rc *recovery) maybeResume() {
 		}
 	}
 	p.at = -1
-	for _, job := range p.jobs {
-		rc.peers.tellHeld(job)
-	}
+	rc.peers.tellAll(p.jobs)
 }
 
 // adoptAll takes over what a worker has, before anything that it sent: that speaks of it.

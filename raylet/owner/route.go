@@ -208,6 +208,9 @@ func (c *Core) fromDirectory(m DirectoryNews) {
 }
 
 func (c *Core) fromOwner(ev FromOwner) {
+	if c.refuses(ev.Job, ev.Msg) {
+		return
+	}
 	switch m := ev.Msg.(type) {
 	case Words:
 		c.peerWords(ev.Job, m.Msg)
@@ -223,6 +226,14 @@ func (c *Core) fromOwner(ev FromOwner) {
 		c.arrived(transferID{ev.Job, m.Token})
 	case Reached:
 		c.toOwner(ev.Job, Arrived(m))
+	case Sync:
+		c.toOwner(ev.Job, Synced(m))
+	case Synced:
+		c.synced(ev.Job, m)
+	case Leaving:
+		c.isLeaving(ev.Job)
+	case Left:
+		delete(c.leaving, ev.Job)
 	case JobGone:
 		c.jobGone(ev.Job, m.Err)
 	case Rejoined:
@@ -230,6 +241,8 @@ func (c *Core) fromOwner(ev FromOwner) {
 	case Unreachable:
 		c.noteReported(ev.Job)
 		c.failBorrowed(ev.Job, m.Err)
+		delete(c.leaving, ev.Job)
+		c.syncedAll(ev.Job)
 	default:
 		panic(unknown(m))
 	}
@@ -313,6 +326,7 @@ func (c *Core) tick() {
 			c.bringNow(*t.bring)
 		case timerBringAgain:
 			c.bringAgain(*t.bring)
+		case timerLeave: // the step's end looks whether the job is over
 		case timerSweep:
 			c.sweeping = nil
 			c.sweepSlice()

@@ -23,6 +23,7 @@ const (
 	timerAsk                             // an object that a store lacked is asked for again
 	timerBring                           // a node's store is told anew of an object that it lacked, for another job
 	timerBringAgain                      // the owner of another home has not answered yet
+	timerLeave                           // a job that ends waits for owners of other homes no longer
 )
 
 // timerHeap is the timers that are set, earliest first.
