@@ -212,7 +212,7 @@ type pending struct {
 // NewCore makes an empty core; watches fill its view.
 func NewCore() *Core {
 	c := &Core{view: make(map[Bucket]map[string]Record), pending: make(map[uint64]*pending), nodes: nodes{heard: make(map[string]int64)},
-		lives: lives{fenced: make(map[ids.Home]uint64)}}
+		lives: lives{fenced: make(map[ids.Home]uint64), past: make(map[ids.Home]pastLife)}}
 	for _, b := range Buckets {
 		c.view[b] = make(map[string]Record)
 	}
@@ -301,6 +301,8 @@ func (c *Core) request(r Request) {
 		c.emit(Read{ID: r.ID, Bucket: Homes, Key: op.Life.Home.String()})
 	case Forget:
 		c.emit(Read{ID: r.ID, Bucket: Nodes, Key: op.Life.Home.String()})
+	case ForgetHome:
+		c.emit(Read{ID: r.ID, Bucket: Homes, Key: op.Life.Home.String()})
 	}
 }
 
@@ -348,6 +350,8 @@ func (c *Core) answered(a Answered) {
 		c.fence(a, p, op)
 	case Forget:
 		c.forget(a, p, op)
+	case ForgetHome:
+		c.forgetHome(a, p, op)
 	}
 }
 

@@ -9,7 +9,8 @@
 // compare-and-set writes; what the view says is a hint. Requests are idempotent, and
 // those without an answer are stepped again after a restart. A node writes its own row. If others read it, its heartbeats
 // are written too: by the servers of a cluster, which it tells, or else by the node itself, in its row. Only the core knows when it last heard another node, by the clock of this node.
-// A node that ends in order removes its row. Of nodes whose lives were ended the judges keep the last 100 rows, for a day.
+// A node that ends in order removes its row. Of nodes whose lives were ended the judges keep the last 100 rows, for a day. A day after a program's node has gone they
+// remove its row in the table of homes too.
 //
 // # What blocks, and errors
 //

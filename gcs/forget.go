@@ -26,12 +26,13 @@ type Forget struct{ Life remote.Life }
 func (Forget) op() {}
 
 // forgetDue has the judge remove rows now and then. A node that ends in order removes its own row; those of nodes that were lost would add up: each program on another
-// machine is a node. What a row says is for people to read: which lives are over is in the table of homes.
+// machine is a node. What a row says is for people to read: which lives are over is in the table of homes (forget_homes.go).
 func (c *Core) forgetDue() {
 	if c.lives.judge == nil || c.now < c.lives.forget {
 		return
 	}
 	c.lives.forget = c.now + int64(forgetEvery)
+	c.forgetHomesDue()
 	var dead []NodeRecord
 	for _, r := range c.view[Nodes] {
 		if n := r.(NodeRecord); c.dead(n) {

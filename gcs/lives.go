@@ -20,6 +20,7 @@ type lives struct {
 	fenced map[ids.Home]uint64 // lives up to this epoch are over
 	judge  *membership.Judge   // nil: others judge
 	forget int64               // when the judge next looks for rows that were kept long enough
+	past   map[ids.Home]pastLife
 }
 
 // appoint makes the judge, and has it know what the view has.
@@ -42,6 +43,7 @@ func (c *Core) appoint(cfg *membership.JudgeConfig, self remote.Life) {
 func (c *Core) livesOn(ev Changed) {
 	if ev.Record == nil {
 		if was, ok := c.view[Nodes][ev.Key].(NodeRecord); ok {
+			c.programEnded(was)
 			c.end(was.Life())
 			c.emit(Left{was.Life()})
 		}
@@ -51,6 +53,7 @@ func (c *Core) livesOn(ev Changed) {
 	if ev.Key != n.Key() {
 		return
 	}
+	delete(c.lives.past, n.Home)
 	c.lifeGoesOn(n)
 }
 
