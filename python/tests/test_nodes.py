@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import warnings
 from typing import Any, Iterator
 
 import cloudpickle
 import numpy as np
 import pytest
+from local_nodes import STORE, local_nodes
 from waiting import PATIENCE, until
 
 import mobula
@@ -25,41 +21,12 @@ from mobula.util import state
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
-STORE = 64 << 20
-PORTS = [*range(4), *range(10, 14)]  # of two local nodes, from the first's on
-
-
-def port() -> int:
-    """A port of the loopback such that those of two local nodes are free."""
-    while True:
-        with socket.socket() as first:
-            first.bind(("127.0.0.1", 0))
-            base: int = first.getsockname()[1]
-        tried: list[socket.socket] = []
-        try:
-            for p in PORTS:
-                tried.append(socket.socket())
-                tried[-1].bind(("127.0.0.1", base + p))
-            return base
-        except (OSError, OverflowError):
-            pass
-        finally:
-            for s in tried:
-                s.close()
-
 
 @pytest.fixture
 def nodes(binary: str) -> Iterator[list[dict[str, Any]]]:
     """Two nodes with a CPU each; this process is a driver of the first."""
-    dir = tempfile.mkdtemp(prefix="mobula-nodes-")  # short: a socket's path has 108 bytes
-    command = [binary, "cluster", "local", "-n", "2", "--detach", "--json", "--dir", dir, "--port", str(port()), "--store-size", str(STORE)]
-    try:
-        up = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE).stdout)["nodes"]
-        with mobula.init(up[0]["address"]):
-            yield up
-    finally:
-        subprocess.run([binary, "cluster", "stop", "--dir", dir], check=False, capture_output=True, timeout=PATIENCE)
-        shutil.rmtree(dir)
+    with local_nodes(binary, 2) as up:
+        yield up
 
 
 @mobula.remote
