@@ -275,5 +275,5 @@ func (m *mailbox[E]) depth() (waiting, bound int) {
 func (m *mailbox[E]) handledCount() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.handled
+	return m.handled + uint64(len(m.batch)-m.inHand)
 }

@@ -16,6 +16,9 @@ func (s *shell[E, F]) panicked(v any, stack []byte) *PanicError {
 	if inHand {
 		s.retry(pe)
 	}
+	if s.phase == inStart {
+		s.blamed = s.first
+	}
 	s.m.account()
 	if s.phase != inFlush { // writes of other messages' effects must be there when New reads
 		s.flushQuietly()
@@ -24,9 +27,9 @@ func (s *shell[E, F]) panicked(v any, stack []byte) *PanicError {
 	return pe
 }
 
-// retry keeps the present message for the next core, or drops it after its second panic.
+// retry keeps the present message for the next core, or drops it after its second panic, unless it is vital.
 func (s *shell[E, F]) retry(pe *PanicError) {
-	if !s.m.redelivered {
+	if !s.m.redelivered || s.spec.Vital != nil && s.spec.Vital(s.m.batch[s.m.pos]) {
 		s.m.redelivered = true
 		if s.phase == inDo && s.spec.Same != nil {
 			s.ran = append(s.ran, s.effects[:s.effect]...)

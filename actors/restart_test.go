@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"mobula/internal/errs"
 )
@@ -60,6 +61,55 @@ func TestPoisonedAfterTheSecondPanic(t *testing.T) {
 	if i := s.Tree()[0]; i.Poisoned != 1 || i.Restarts != 2 {
 		t.Errorf("tree: %+v", i)
 	}
+}
+
+// A vital message is delivered until a core steps it, before all that is behind it.
+func TestAVitalMessageIsNotDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Config{})
+		rec := newRecording()
+		spec := scriptSpec("a", rec)
+		spec.Vital = func(e ev) bool { return e.id == 2 }
+		r := spawn(t, s, spec)
+		post(t, r, ev{id: 1}, ev{id: 2, crash: 4}, ev{id: 3, crash: 4}, ev{id: 4})
+		barrier(t, r)
+		want(t, "stepped", rec.ids(), []int{1, 2, 4, -1})
+		want(t, "poisoned", rec.poison, []int{3})
+		stopTree(t, s)
+	})
+}
+
+// New is told which message comes again behind what it returns, and on which event of the last New the core before panicked.
+func TestNewIsToldWhatBringsCoresDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Config{})
+		rec := newRecording()
+		spec := scriptSpec("a", rec)
+		inner := spec.New
+		spec.New = func(st Start) (Core[ev, eff], []ev, error) {
+			c, _, err := inner(st)
+			if st.Restart > 0 {
+				return c, []ev{{id: 10}, {id: 11, crash: 2}}, err
+			}
+			return c, nil, err
+		}
+		r := spawn(t, s, spec)
+		post(t, r, ev{id: 1, crash: 2}, ev{id: 2})
+		barrier(t, r)
+		var got []int
+		id := func(e any) int {
+			if e == nil {
+				return 0
+			}
+			return e.(ev).id
+		}
+		for _, st := range rec.starts {
+			got = append(got, id(st.Again), id(st.Blamed))
+		}
+		want(t, "again and blamed", got, []int{0, 0, 1, 0, 1, 11, 1, 11, 0, 0})
+		want(t, "poisoned", rec.poison, []int{1})
+		stopTree(t, s)
+	})
 }
 
 // A hook that reports the poisoned message to the component's own next core.

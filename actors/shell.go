@@ -15,6 +15,8 @@ type kept[E, F any] struct {
 	n      *node
 	faults *atomic.Bool
 	ready  chan error // the outcome of the first New
+	first  E          // of the events that New returned: stepped last
+	blamed any        // see Start
 	ran    []F        // effects of the present message that had run when Do panicked
 	now    int64
 	dirty  bool // something ran since the last Flush
@@ -72,6 +74,9 @@ func (s *shell[E, F]) Receive(ctx actor.Context) {
 func (s *shell[E, F]) started(ctx actor.Context) {
 	first := !s.built
 	start := s.n.start(first)
+	if start.Blamed, s.blamed = s.blamed, nil; s.m.redelivered {
+		start.Again = s.m.batch[s.m.pos]
+	}
 	s.phase = inNew
 	core, evs, err := s.build(first, start)
 	if err != nil {
@@ -95,7 +100,7 @@ func (s *shell[E, F]) started(ctx actor.Context) {
 	s.phase = inStart
 	s.tick()
 	for _, ev := range evs {
-		s.dirty = true
+		s.dirty, s.first = true, ev
 		for _, f := range s.core.Step(s.now, ev) {
 			s.spec.Do(s.self, f)
 		}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"mobula/internal/errs"
@@ -18,6 +19,8 @@ type Core[E, F any] interface {
 type Start struct {
 	Restart int   // 0 for the first core, then 1, 2, 3 ...
 	Reason  error // why the core before it was discarded: wraps *PanicError; nil for the first
+	Again   any   // the message on which a core panicked and that is delivered once more, behind the events that New returns; nil: none is
+	Blamed  any   // of the events that New returned for the core before it, the one on which that panicked; nil: on none
 }
 
 // Spec describes one component. Only Kind, Name and New must be set.
@@ -46,6 +49,10 @@ type Spec[E, F any] struct {
 	// OnPoison gets the message on which two cores panicked in a row, and a *PoisonError, on the component's
 	// goroutine; it may post to self.
 	OnPoison func(self *Ref[E], ev E, err error)
+
+	// Vital tells of a message that must not be dropped: it is the only word on something that others wait for, as that somebody is gone, and no core learns of that from
+	// anywhere else. It is delivered until a core steps it, or the policy is exhausted. What a client can make up must not be vital. nil: no message is.
+	Vital func(ev E) bool
 
 	// Same tells whether an effect of a redelivered message is equal to one that has run already before Do
 	// panicked, and so is skipped. nil skips none; see the package's documentation.
@@ -133,23 +140,25 @@ func (p Policy) withDefaults() Policy {
 	return p
 }
 
-// failures are the times of recent failures, by the system's clock, oldest first.
-type failures []int64
+// failures are those that count, by the system's clock, oldest first.
+type failures struct {
+	at      []int64
+	stepped uint64 // messages that the component which failed last had stepped by then
+}
 
-// add counts a failure and tells whether the policy allows a restart, and after how long.
-func (f *failures) add(now int64, p Policy) (backoff time.Duration, ok bool) {
-	keep := (*f)[:0]
-	for _, t := range *f {
-		if now-t < int64(p.Window) {
-			keep = append(keep, t)
-		}
+// add counts a failure and tells whether the policy allows a restart, and after how long. A failure counts for the time of the window, and as long as the component does not
+// get on: one that never comes up would else outlast every window, since the backoff grows.
+func (f *failures) add(now int64, stepped uint64, p Policy) (backoff time.Duration, ok bool) {
+	keep := f.at
+	if stepped != f.stepped {
+		keep = slices.DeleteFunc(keep, func(t int64) bool { return now-t >= int64(p.Window) })
 	}
 	// Without a bound on restarts the list still needs one: the backoff is at its maximum by then.
 	if len(keep) >= 64 && p.MaxRestarts == Unlimited {
 		keep = append(keep[:0], keep[1:]...)
 	}
-	*f = append(keep, now)
-	n := len(*f)
+	f.at, f.stepped = append(keep, now), stepped
+	n := len(f.at)
 	if p.MaxRestarts != Unlimited && n > max(p.MaxRestarts, 0) {
 		return 0, false
 	}

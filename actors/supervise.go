@@ -59,20 +59,24 @@ func (s *System) decide(n *node, sup actor.Supervisor, reason *PanicError) (even
 		sup.StopChildren(n.pid)
 		return nil, nil, nil
 	}
-	backoff, ok := n.panics.add(now, n.policy)
+	var stepped uint64
+	if n.box != nil {
+		stepped = n.box.handledCount() - uint64(n.npoisoned)
+	}
+	backoff, ok := n.panics.add(now, stepped, n.policy)
 	events = append(events, nodeEvent{n, Event{Kind: EventPanicked, Restarts: n.nrestarts, Backoff: backoff, Err: reason}})
 	if ok {
 		return events, s.restartAfter(backoff, sup, n, []*node{n}, reason), nil
 	}
 	failing := n
 	for p := n.parent; ; failing, p = p, p.parent {
-		failing.panics, failing.escalated = nil, nil
+		failing.panics, failing.escalated = failures{}, failures{}
 		failing.nescalated++
 		events = append(events, nodeEvent{failing, Event{Kind: EventEscalated, Restarts: failing.nrestarts, Err: reason}})
 		if p == s.root {
 			break
 		}
-		if backoff, ok := p.escalated.add(now, p.policy); ok {
+		if backoff, ok := p.escalated.add(now, stepped, p.policy); ok {
 			set := failing.subtree(nil)
 			if p.policy.Strategy == AllForOne {
 				set = p.subtree(nil)[1:]

@@ -200,6 +200,64 @@ func TestBackoffDoublesAndTheWindowForgets(t *testing.T) {
 	})
 }
 
+// A component that never comes up fails for good, and does not go on in a loop: whether it cannot begin, or steps nothing.
+func TestWhatNeverComesUpFails(t *testing.T) {
+	policy := Policy{MaxRestarts: 20, Window: 10 * time.Second}
+	for _, tc := range []struct {
+		name string
+		spec func(*Spec[ev, eff])
+		post int // events that no core survives
+	}{
+		{"New gives an error", func(spec *Spec[ev, eff]) {
+			inner := spec.New
+			spec.New = func(st Start) (Core[ev, eff], []ev, error) {
+				c, _, err := inner(st)
+				if st.Restart > 0 {
+					err = errors.New("the log is damaged")
+				}
+				return c, nil, err
+			}
+		}, 1},
+		{"the first event panics", func(spec *Spec[ev, eff]) {
+			inner := spec.New
+			spec.New = func(st Start) (Core[ev, eff], []ev, error) {
+				c, _, err := inner(st)
+				return c, []ev{{id: -st.Restart, crash: min(st.Restart, 1)}}, err
+			}
+		}, 1},
+		{"a vital event panics", func(spec *Spec[ev, eff]) { spec.Vital = func(ev) bool { return true } }, 1},
+		{"all events panic", func(*Spec[ev, eff]) {}, 1000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &events{}
+				s := NewSystem(Config{OnEvent: log.add})
+				sup, _ := Supervisor(s, "sup", "sup", Policy{MaxRestarts: 10, Window: time.Minute})
+				for _, parent := range []Parent{s, sup} {
+					spec := scriptSpec("a", newRecording())
+					spec.Policy = policy
+					tc.spec(&spec)
+					a := spawn(t, parent, spec)
+					begin := time.Now()
+					for i := range tc.post {
+						post(t, a, ev{id: i + 1, crash: 1 << 20})
+					}
+					select {
+					case <-a.Done():
+						t.Logf("it failed after %v, %d panics", time.Since(begin), len(log.of(EventPanicked)))
+					case <-time.After(10 * time.Minute):
+						t.Errorf("it goes on, after %d panics", len(log.of(EventPanicked)))
+					}
+				}
+				if failed := log.of(EventFailed); len(failed) != 2 || !errors.Is(failed[0].Err, errs.ErrComponentFailed) {
+					t.Errorf("failed events %+v", failed)
+				}
+				stopTree(t, s)
+			})
+		})
+	}
+}
+
 // While it waits for its backoff a component takes posts, shows it, and can be stopped.
 func TestStopDuringBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -234,18 +292,18 @@ func TestFailuresWindow(t *testing.T) {
 	p := Policy{MaxRestarts: Unlimited, Window: time.Hour, Backoff: 1, MaxBackoff: 1 << 40}.withDefaults()
 	var f failures
 	for i := range int64(500) {
-		if _, ok := f.add(i, p); !ok {
+		if _, ok := f.add(i, uint64(i), p); !ok {
 			t.Fatalf("failure %d escalates under Unlimited", i)
 		}
 	}
-	if len(f) > 65 || !slices.IsSorted(f) {
-		t.Errorf("%d failures kept, sorted %v", len(f), slices.IsSorted(f))
+	if len(f.at) > 65 || !slices.IsSorted(f.at) {
+		t.Errorf("%d failures kept, sorted %v", len(f.at), slices.IsSorted(f.at))
 	}
 	p.MaxRestarts = 2
-	f = nil
+	f = failures{}
 	var got []bool
 	for _, at := range []int64{0, 1, 2, int64(time.Hour), int64(time.Hour) + 3} {
-		_, ok := f.add(at, p)
+		_, ok := f.add(at, uint64(at)+1, p)
 		got = append(got, ok)
 	}
 	// at 1h: 1 and 2 remain, three in all; at 1h+3 only the one at 1h.
