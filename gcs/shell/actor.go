@@ -82,8 +82,9 @@ type GCS struct {
 }
 
 type waiter struct {
-	req  gcs.Request
-	done func(gcs.Reply)
+	req    gcs.Request
+	done   func(gcs.Reply)
+	blamed int // how many cores it has brought down that were given it as they began
 }
 
 // Start adds the control plane to the tree and waits until its server is ready, some 15 ms where it is embedded.
@@ -95,10 +96,11 @@ func Start(parent actors.Parent, cfg Config) (*GCS, error) {
 	g.ctx, g.stop = context.WithCancel(context.Background())
 	ref, err := actors.Spawn(parent, actors.Spec[gcs.Event, gcs.Effect]{
 		Kind: "gcs", Name: "gcs",
-		New:    g.open,
-		Do:     g.do,
-		Stop:   g.close,
-		Policy: actors.Policy{MaxRestarts: 10, Window: time.Minute},
+		New:      g.open,
+		Do:       g.do,
+		Stop:     g.close,
+		OnPoison: func(_ *actors.Ref[gcs.Event], ev gcs.Event, err error) { g.poisoned(ev, err) },
+		Policy:   actors.Policy{MaxRestarts: 10, Window: time.Minute},
 	})
 	if err != nil {
 		close(g.up)
@@ -153,17 +155,53 @@ func (g *GCS) open(start actors.Start) (actors.Core[gcs.Event, gcs.Effect], []gc
 	mu.Lock()
 	defer mu.Unlock()
 	live = true
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if start.Restart > 0 { // at the first start the requests are still in the mailbox
-		for _, id := range slices.Sorted(maps.Keys(g.waiting)) {
-			initial = append(initial, g.waiting[id].req)
-		}
-		if g.self != nil {
-			initial = append(initial, *g.self)
-		}
+		initial = append(initial, g.unanswered(start)...)
 	}
 	return gcs.NewCore(), initial, nil
+}
+
+// unanswered is what a core that follows another is given: the requests without an answer, and what the node says of itself. The request on which the core before
+// has panicked comes again by itself, and is dropped when it brings down this core too; so is one on which two cores panicked that were given it here.
+func (g *GCS) unanswered(start actors.Start) (out []gcs.Event) {
+	if r, ok := start.Blamed.(gcs.Request); ok && g.blame(r.ID) {
+		g.poisoned(r, start.Reason)
+	}
+	again, _ := start.Again.(gcs.Request)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(g.waiting)) {
+		if id != again.ID {
+			out = append(out, g.waiting[id].req)
+		}
+	}
+	if g.self != nil {
+		out = append(out, *g.self)
+	}
+	return out
+}
+
+// blame notes that a request has brought down a core that was given it as it began; true: a second one.
+func (g *GCS) blame(id uint64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := g.waiting[id]
+	if w == nil {
+		return false
+	}
+	w.blamed++
+	return w.blamed > 1
+}
+
+// poisoned answers the request of an event that no core survives. What else is dropped the next core is told again, as it watches the tables.
+func (g *GCS) poisoned(ev gcs.Event, err error) {
+	why := errs.New(errs.CodeComponentFailed, "the control plane of node %s failed twice on %T and dropped it: %v", g.cfg.Node, ev, err)
+	switch ev := ev.(type) {
+	case gcs.Request:
+		g.reply(gcs.Reply{ID: ev.ID, Err: why})
+	case gcs.Answered: // of a call that its request made
+		g.reply(gcs.Reply{ID: ev.ID, Err: why})
+	}
 }
 
 // do runs on the actor's goroutine: a call is queued, a reply handed out. It does not wait for the
@@ -241,7 +279,7 @@ func (g *GCS) Ask(op gcs.Op, done func(gcs.Reply)) {
 	}
 	g.nextID++
 	req := gcs.Request{ID: g.nextID, Op: op}
-	g.waiting[req.ID] = &waiter{req, done}
+	g.waiting[req.ID] = &waiter{req: req, done: done}
 	g.mu.Unlock()
 	if err := g.ref.Post(req); err != nil {
 		g.mu.Lock()
