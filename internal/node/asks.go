@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"mobula/actors"
 	"mobula/internal/node/jobs"
 )
 
@@ -42,13 +43,30 @@ func (t *asks) session(a jobs.Ask) *session {
 	return nil
 }
 
-// unanswered are the events that a next core is to answer.
-func (t *asks) unanswered() []jobs.Event {
+// unanswered are the events that the next core is to answer, though it may not find them in its mailbox. One on which two cores panicked that were given it so is answered
+// with an error.
+func (t *asks) unanswered(start actors.Start) (all []jobs.Event) {
+	if ev, ok := start.Blamed.(jobs.Event); ok && t.blame(jobs.AskOf(ev)) {
+		t.end(jobs.AskOf(ev), start.Reason)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var all []jobs.Event
 	for _, a := range slices.Sorted(maps.Keys(t.open)) {
-		all = append(all, t.open[a].ev)
+		if ev := t.open[a].ev; jobs.Waits(ev) {
+			all = append(all, ev)
+		}
 	}
 	return all
+}
+
+// blame notes that an ask has brought down a core that was given it as it began; true: a second one.
+func (t *asks) blame(a jobs.Ask) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.open[a]
+	if q == nil {
+		return false
+	}
+	q.blamed++
+	return q.blamed > 1
 }

@@ -114,6 +114,7 @@ func (d *door) returning(h *wire.Hello, p conn.Peer) (*session, error) {
 		ev.Lost = d.files.WhyLost(h.Job)
 	}
 	if err := d.jobs.ask(nil, func(a jobs.Ask) jobs.Event { ev.Ask = a; return ev }); err != nil {
+		d.jobs.ref.Deliver(jobs.Withdrawn{Job: ev.Job, Nth: ev.Nth}) // a core that was lost meanwhile may let it come yet
 		return nil, err
 	}
 	s := d.sessions.of(h.Client, wire.RoleDriver, h.Job, p.PID)
@@ -121,9 +122,8 @@ func (d *door) returning(h *wire.Hello, p conn.Peer) (*session, error) {
 	return s, nil
 }
 
-// withdraw takes back what was done for a driver that was not let in.
+// withdraw takes back what the door has done for a driver that was not let in.
 func (d *door) withdraw(s *session) {
-	d.jobs.ref.Deliver(jobs.Withdrawn{Job: s.job, Nth: s.nth})
 	if d.owners.get(s.job) == nil { // it has ended meanwhile, and was cleaned up before
 		d.programs.drop(s.job)
 		_ = d.files.Drop(s.job) // nobody reads it: without a log the job does not come back
@@ -153,6 +153,7 @@ func (d *door) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	})
 	defer t.Stop()
 	if err := d.jobs.await(q); err != nil {
+		d.members.notLetIn(s, err)
 		return nil, err
 	}
 	return d.session(s, out, h)

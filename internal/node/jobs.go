@@ -39,7 +39,7 @@ func (j *jobShell) build(start actors.Start) (actors.Core[jobs.Event, jobs.Effec
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r := jobs.Rebuild{Asked: j.asks.unanswered(), Found: slices.Clone(j.found), Settled: j.settled}
+	r := jobs.Rebuild{Found: slices.Clone(j.found), Settled: j.settled}
 	for _, o := range j.owners.all() {
 		r.Jobs = append(r.Jobs, jobs.Job{ID: o.job, Waits: o.waits.Load(), Alone: o.alone.Load(), Orphan: o.orphan.Load(), Left: o.left.Load(), Here: o.here, Started: j.knows(o.job)})
 	}
@@ -49,7 +49,8 @@ func (j *jobShell) build(start actors.Start) (actors.Core[jobs.Event, jobs.Effec
 	for _, id := range slices.Sorted(maps.Keys(j.in)) {
 		r.Clients = append(r.Clients, j.in[id].client())
 	}
-	return core, []jobs.Event{r}, nil
+	first := append([]jobs.Event{r}, j.asks.unanswered(start)...)
+	return core, append(first, jobs.Rebuilt{}), nil
 }
 
 // ask has the core step on an event, and waits for its answer.

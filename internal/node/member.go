@@ -88,7 +88,23 @@ func (m *members) join(s *session) error {
 		m.sessions.add(s)
 		return nil
 	}
-	return m.jobs.ask(s, func(a jobs.Ask) jobs.Event { return jobs.Join{Ask: a, Client: s.client()} })
+	err := m.jobs.ask(s, func(a jobs.Ask) jobs.Event { return jobs.Join{Ask: a, Client: s.client()} })
+	if err != nil {
+		m.notLetIn(s, err)
+	}
+	return err
+}
+
+// notLetIn ends what there is of a client that was not let in. A core that was lost may have let it in before; and nobody else ever comes to a driver's new job.
+func (m *members) notLetIn(s *session, err error) {
+	m.leave(s, errs.From(err))
+	if s.role != wire.RoleDriver {
+		return
+	}
+	m.jobs.ref.Deliver(jobs.Withdrawn{Job: s.job, Nth: s.nth})
+	if s.nth == 0 {
+		m.jobs.ref.Deliver(jobs.Over{Job: s.job})
+	}
 }
 
 // part is a client's goodbye: its session ends, and its connection stays for the pins that it gives back. What it reads until

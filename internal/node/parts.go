@@ -405,6 +405,8 @@ type question struct {
 	s    *session      // that is to be let in; nil: none is
 	done chan struct{} // closed behind err
 	err  error
+
+	blamed int // how many cores it has brought down that were given it as they began; of the component's goroutine
 }
 
 // owners is the table of the jobs' owners: who has a message for one finds it here, beside the core of jobs, which has owners put in and removed.

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"mobula/internal/home"
@@ -25,7 +27,30 @@ func (j *jobShell) newJob(here bool) (ids.JobID, error) {
 		return 0, err
 	}
 	o.here = here
-	return job, j.begin(o, func(a jobs.Ask) jobs.Event { return jobs.Began{Ask: a, Job: job, Here: here} })
+	if err := j.begin(o, func(a jobs.Ask) jobs.Event { return jobs.Began{Ask: a, Job: job, Here: here} }); err != nil {
+		j.notBegun(o)
+		return 0, err
+	}
+	return job, nil
+}
+
+// notBegun ends a new job that was refused. A core that was lost may have made it known before.
+func (j *jobShell) notBegun(o *ownerActor) {
+	j.mu.Lock()
+	_, coming := j.coming[o.job]
+	delete(j.coming, o.job)
+	j.mu.Unlock()
+	if !coming {
+		j.ref.Deliver(jobs.Over{Job: o.job})
+		return
+	}
+	j.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), j.cfg.CloseTimeout)
+		defer cancel()
+		if err := errors.Join(o.ref.Stop(ctx), o.log.Remove()); err != nil {
+			j.cfg.Logger.Warn("the owner of a job that did not begin could not be removed", "job", o.job, "err", err)
+		}
+	})
 }
 
 // restore starts the owners of the jobs that an earlier life of the node left.

@@ -153,6 +153,7 @@ func (n *Node) welcomeDriver(c *conn) {
 		ev := jobs.Return{Job: p.job, Client: p.id, Nth: n.jobs.returns, Proved: true}
 		n.jobs.ask(nil, func(a jobs.Ask) jobs.Event { ev.Ask = a; return ev }, func(err *errs.Error) {
 			if err != nil {
+				n.jobs.box.put(jobs.Withdrawn{Job: ev.Job, Nth: ev.Nth})
 				c.refuse(err)
 				return
 			}
@@ -186,7 +187,11 @@ func (n *Node) admitDriver(c *conn, s *session) {
 	}
 	n.jobs.ask(s, func(a jobs.Ask) jobs.Event { return jobs.Join{Ask: a, Client: s.client()} }, func(err *errs.Error) {
 		if err != nil {
+			s.leave(err)
 			n.jobs.box.put(jobs.Withdrawn{Job: s.job, Nth: s.nth})
+			if s.nth == 0 {
+				n.jobs.box.put(jobs.Over{Job: s.job})
+			}
 			if n.owners[s.job] == nil {
 				delete(n.disk.jobs, s.job)
 			}
@@ -212,6 +217,7 @@ func (n *Node) welcomeWorker(c *conn) {
 	life, answered := n.life, false
 	n.jobs.ask(s, func(a jobs.Ask) jobs.Event { return jobs.Arrived{Ask: a, Client: s.id} }, func(err *errs.Error) {
 		if answered = true; err != nil {
+			s.leave(err)
 			c.refuse(err)
 			return
 		}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -125,6 +126,7 @@ func (pl *plan) tick() {
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
 	f := pl.draw()
 	switch {
+	case w.cfg.Only != "":
 	case pl.left == 1 && w.cfg.Seed%3 == 0:
 		f = faultNamed("machine loss")
 	case pl.left == w.cfg.Faults/2 && w.cfg.Seed%3 == 1 && slices.ContainsFunc(w.nodes, pl.losable):
@@ -162,7 +164,7 @@ func (pl *plan) draw() *fault {
 }
 
 func (pl *plan) weight(f *fault) int {
-	if f.many && len(pl.w.nodes) == 1 {
+	if f.many && len(pl.w.nodes) == 1 || !strings.HasSuffix(f.name, pl.w.cfg.Only) {
 		return 0
 	}
 	return f.weight

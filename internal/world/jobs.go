@@ -50,9 +50,6 @@ func (j *jobShell) buildCore(restart int) (core[jobs.Event, jobs.Effect], []jobs
 		return c, nil
 	}
 	r := jobs.Rebuild{Found: slices.Clone(j.found), Settled: j.settled}
-	for _, a := range slices.Sorted(maps.Keys(j.open)) {
-		r.Asked = append(r.Asked, j.open[a].ev)
-	}
 	for _, id := range slices.Sorted(maps.Keys(j.n.owners)) {
 		o := j.n.owners[id]
 		r.Jobs = append(r.Jobs, jobs.Job{ID: id, Waits: o.waits, Alone: o.alone, Orphan: o.orphan, Left: o.left, Started: j.knows(id)})
@@ -63,7 +60,13 @@ func (j *jobShell) buildCore(restart int) (core[jobs.Event, jobs.Effect], []jobs
 	for _, id := range slices.Sorted(maps.Keys(j.in)) {
 		r.Clients = append(r.Clients, j.in[id].client())
 	}
-	return c, []jobs.Event{r}
+	first := []jobs.Event{r}
+	for _, a := range slices.Sorted(maps.Keys(j.open)) {
+		if ev := j.open[a].ev; jobs.Waits(ev) {
+			first = append(first, ev)
+		}
+	}
+	return c, append(first, jobs.Rebuilt{})
 }
 
 // ask has the core step on an event; then is called with its answer.
@@ -75,14 +78,15 @@ func (j *jobShell) ask(s *session, with func(jobs.Ask) jobs.Event, then func(*er
 }
 
 // askNow is ask of who waits for the answer, and does nothing else before.
-func (j *jobShell) askNow(with func(jobs.Ask) jobs.Event) {
+func (j *jobShell) askNow(with func(jobs.Ask) jobs.Event) (refused *errs.Error) {
 	life, answered := j.n.life, false
-	j.ask(nil, with, func(*errs.Error) { answered = true })
+	j.ask(nil, with, func(err *errs.Error) { answered, refused = true, err })
 	for !answered && j.n.life == life && (j.rests() || j.box.len() > 0) {
 		if j.goOn(); j.n.life == life && !answered && j.box.len() > 0 {
 			j.n.w.takeNow(j.box)
 		}
 	}
+	return refused
 }
 
 func (j *jobShell) answer(a jobs.Ask, err *errs.Error) {

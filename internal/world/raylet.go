@@ -91,7 +91,9 @@ func (r *rayletShell) carryOut(e raylet.Effect) {
 		if l := r.procs[e.Worker]; l != nil {
 			l.Client = e.Client
 		}
-		n.jobs.askNow(func(a jobs.Ask) jobs.Event { return jobs.Admit{Ask: a, Client: e.Client, Job: e.Job} })
+		if err := n.jobs.askNow(func(a jobs.Ask) jobs.Event { return jobs.Admit{Ask: a, Client: e.Client, Job: e.Job} }); err != nil {
+			r.box.put(pool.Disconnected{Client: e.Client})
+		}
 	case raylet.Refuse:
 		n.jobs.box.put(jobs.Refuse(e))
 	case raylet.StartProcess:

@@ -19,6 +19,7 @@ type Config struct {
 	Jobs   int    // programs, two on each node in turn; default 3: the last node has none
 	Tasks  int    // of all programs, about; default 200
 	Faults int    // default 24; below 0: none
+	Only   string // the end of the names of all faults that come; empty: of all kinds
 	// Shares has programs of different nodes use each other's objects.
 	Shares bool
 	// NoTables has the tables of the control plane answer nobody. Programs name no actors then.

@@ -78,6 +78,8 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 		c.unread(ev)
 	case Rebuild:
 		c.rebuild(ev)
+	case Rebuilt:
+		c.rebuilt()
 	}
 	return c.out
 }
@@ -90,7 +92,7 @@ func (c *Core) answer(a Ask, err *errs.Error) {
 	}
 }
 
-// rebuild takes over what the shell has, and goes on with what is unanswered.
+// rebuild takes over what the shell has.
 func (c *Core) rebuild(r Rebuild) {
 	for _, j := range r.Jobs {
 		c.jobs[j.ID] = &job{waits: j.Waits, alone: j.Alone, orphan: j.Orphan, left: j.Left, here: j.Here, away: j.Away, started: j.Started}
@@ -103,14 +105,10 @@ func (c *Core) rebuild(r Rebuild) {
 	for _, f := range r.Found {
 		c.inventory(f)
 	}
-	for _, ev := range r.Asked {
-		switch ev := ev.(type) {
-		case Return:
-			c.returns(ev)
-		case Arrived:
-			c.arrivals[ev.Client] = ev.Ask
-		}
-	}
+}
+
+// rebuilt goes on with restored jobs whose drivers do not come.
+func (c *Core) rebuilt() {
 	for _, id := range slices.Sorted(maps.Keys(c.jobs)) {
 		c.goOn(id, c.jobs[id])
 	}

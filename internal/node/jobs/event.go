@@ -147,13 +147,24 @@ type Unread struct {
 	Nth    int
 }
 
-// Rebuild is the first event of a core that follows another: what the shell has.
+// Rebuild is the first event of a core that follows another: what the shell has. Each ask follows that Waits and has no answer, then Rebuilt.
 type Rebuild struct {
 	Jobs    []Job
 	Clients []Client // let in, and not yet Gone
-	Asked   []Event  // Return and Arrived without an answer
 	Found   []Found  // until AllRestored
 	Settled bool     // AllRestored was
+}
+
+// Rebuilt says that the core has all that the shell has.
+type Rebuilt struct{}
+
+// Waits tells of an ask that a core may have taken without an answer to it.
+func Waits(ev Event) bool {
+	switch ev.(type) {
+	case Return, Arrived:
+		return true
+	}
+	return false
 }
 
 // Job is a job as the shell knows it.
@@ -189,6 +200,7 @@ func (Missed) jobsEvent()      {}
 func (Gone) jobsEvent()        {}
 func (Unread) jobsEvent()      {}
 func (Rebuild) jobsEvent()     {}
+func (Rebuilt) jobsEvent()     {}
 
 // AskOf is who waits for the answer to an event.
 func AskOf(ev Event) Ask {

@@ -72,14 +72,17 @@ func (w *world) crash() {
 	for _, id := range slices.Sorted(maps.Keys(w.members)) {
 		r.Clients = append(r.Clients, w.members[id])
 	}
-	for _, a := range slices.Sorted(maps.Keys(w.asks)) {
-		r.Asked = append(r.Asked, w.asks[a])
-	}
 	for _, id := range slices.Sorted(maps.Keys(w.found)) {
 		r.Found = append(r.Found, Found{objectstore.Inventory{Job: id}})
 	}
 	w.core = New("n")
 	w.take(w.core.Step(0, r))
+	for _, a := range slices.Sorted(maps.Keys(w.asks)) {
+		if ev := w.asks[a]; ev != nil && Waits(ev) { // else it was answered meanwhile
+			w.take(w.core.Step(0, ev))
+		}
+	}
+	w.take(w.core.Step(0, Rebuilt{}))
 }
 
 func (w *world) fail(format string, args ...any) { w.t.Fatalf(format, args...) }
