@@ -318,3 +318,12 @@ func (Located) storeEvent()      {}
 func (Export) storeEvent()       {}
 func (ExportDone) storeEvent()   {}
 func (NodeGone) storeEvent()     {}
+
+// Vital tells of an event that a core must step, since nobody says it again to the next one: that somebody is gone, or a job over.
+func Vital(ev Event) bool {
+	switch ev.(type) {
+	case ClientGone, NodeGone, DropJob, JobOpened:
+		return true
+	}
+	return false
+}

@@ -31,6 +31,7 @@ func (c *chooser) start() (err error) {
 		Kind: "cluster", Name: "cluster",
 		New:    c.build,
 		Do:     c.do,
+		Vital:  cluster.Vital,
 		Policy: actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	return err

@@ -26,6 +26,7 @@ func (j *jobShell) start() (err error) {
 		New:      j.build,
 		Do:       j.do,
 		OnPoison: func(_ *actors.Ref[jobs.Event], ev jobs.Event, err error) { j.asks.end(jobs.AskOf(ev), err) },
+		Vital:    jobs.Vital,
 		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	return err

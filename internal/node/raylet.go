@@ -40,6 +40,7 @@ func (r *rayletShell) start() (err error) {
 		Kind: "scheduler", Name: "scheduler",
 		New:    r.build,
 		Do:     r.do,
+		Vital:  raylet.Vital,
 		Policy: actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
 	})
 	if err != nil {

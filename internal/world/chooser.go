@@ -24,7 +24,7 @@ type chooserShell struct {
 func (n *Node) startChooser() {
 	c := &chooserShell{reporter: cluster.NewReporter(n.home, nil, n.numbers.lives<<32), audience: cluster.NewAudience()}
 	n.chooser = c
-	c.part = &part[cluster.Event, cluster.Effect]{build: c.buildCore, do: c.carryOut}
+	c.part = &part[cluster.Event, cluster.Effect]{vital: cluster.Vital, build: c.buildCore, do: c.carryOut}
 	startPart(n, kindChooser, "cluster", c.part)
 }
 

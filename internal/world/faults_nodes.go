@@ -15,6 +15,7 @@ func nodeFaults() []fault {
 		{"remote crash", 2, true, crash(kindPeer)},
 		{"transfer crash", 1, true, crash(kindTransfer)},
 		{"cluster crash", 2, true, crash(kindChooser)},
+		{"cluster poisoned", 1, true, poison(kindChooser)},
 		{"remote poisoned", 1, true, poison(kindPeer)},
 		{"transfer poisoned", 1, true, poison(kindTransfer)},
 		{"line broken", 3, true, (*plan).breakLine},

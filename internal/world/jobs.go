@@ -40,7 +40,7 @@ func (n *Node) startJobs() {
 		open: make(map[jobs.Ask]*question), coming: make(map[ids.JobID]*ownerShell), in: make(map[ids.ClientID]*session), ended: make(map[ids.JobID]*ownerShell),
 	}
 	n.jobs = j
-	j.jobsPart = &jobsPart{build: j.buildCore, do: j.carryOut, poisoned: func(ev jobs.Event) { j.answer(jobs.AskOf(ev), errPoisoned) }}
+	j.jobsPart = &jobsPart{vital: jobs.Vital, build: j.buildCore, do: j.carryOut, poisoned: func(ev jobs.Event) { j.answer(jobs.AskOf(ev), errPoisoned) }}
 	startPart(n, kindJobs, "jobs", j.jobsPart)
 }
 

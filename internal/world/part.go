@@ -20,8 +20,9 @@ type part[E, F any] struct {
 	box      *box
 	build    func(restart int) (core[E, F], []E) // and what it steps first
 	do       func(F)
-	poisoned func(ev E)   // answers an event that is dropped; nil: nobody waits for an answer
-	check    func() error // what the core says of itself; nil: nothing
+	poisoned func(ev E)      // answers an event that is dropped; nil: nobody waits for an answer
+	vital    func(ev E) bool // tells of an event that is not dropped; nil: none is
+	check    func() error    // what the core says of itself; nil: nothing
 
 	life     uint64 // of the node
 	core     core[E, F]
@@ -88,7 +89,7 @@ func (p *part[E, F]) take(ev any) {
 }
 
 // step has the core step, and carries out the effects one by one. A fault that is due may come before the step, or between any two effects: then another core
-// follows, which has the event once more. An event that is to bring down that one too is dropped then.
+// follows, which has the event once more. An event that is to bring down that one too is dropped then, unless it is vital.
 func (p *part[E, F]) step(ev E) {
 	p.hand = ev
 	b := p.n.w.plan.strike(p.n, p.kind, ev)
@@ -101,6 +102,10 @@ func (p *part[E, F]) step(ev E) {
 			return
 		}
 		if !p.run(ev, &blow{}) {
+			return
+		}
+		if p.vital != nil && p.vital(ev) {
+			p.follow(func() { p.run(ev, nil) })
 			return
 		}
 		if p.poisoned != nil {

@@ -46,7 +46,7 @@ func (n *Node) peer(home ids.Home) *peerShell {
 	p := &peerShell{to: n.w.node(home), kept: remote.Kept{First: 1}, ends: make(map[remote.ConnID]*end)}
 	n.peers[home] = p
 	p.handed = n.box("from node "+home.String(), func(ev any) { n.links.handle(home, ev) })
-	p.part = &part[*peerEvent, remote.Effect]{build: p.buildCore, do: p.carryOut, poisoned: p.poison}
+	p.part = &part[*peerEvent, remote.Effect]{build: p.buildCore, do: p.carryOut, vital: vitalSend}
 	startPart(n, kindPeer, "remote/"+home.String(), p.part)
 	return p
 }
@@ -76,11 +76,10 @@ func (p *peerShell) buildCore(restart int) (core[*peerEvent, remote.Effect], []*
 	return driven{p}, []*peerEvent{{ev: remote.Timer{}}}
 }
 
-// poison answers an event that is dropped before the core has taken it: a message is given back. What was read is read again on another connection.
-func (p *peerShell) poison(ev *peerEvent) {
-	if s, ok := ev.ev.(remote.Send); ok && !ev.done {
-		p.handed.put(remote.Refused{Payload: s.Payload, Err: errPoisoned})
-	}
+// vitalSend tells of a message that the core has not taken. Nobody says anything where another event is dropped: what was read is read again on another connection.
+func vitalSend(ev *peerEvent) bool {
+	_, sends := ev.ev.(remote.Send)
+	return sends && !ev.done
 }
 
 // driven is the core as it is stepped: what a step has changed is kept before its effects are carried out.

@@ -7,8 +7,11 @@ import (
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
 	"mobula/objectstore"
+	"mobula/raylet"
+	"mobula/raylet/cluster"
 	"mobula/raylet/owner"
-	"mobula/remote"
+	"mobula/raylet/pool"
+	"mobula/raylet/sched"
 	"mobula/remote/transfer"
 	"mobula/wire"
 )
@@ -37,10 +40,11 @@ func (pl *plan) mayPoison(ev any) bool {
 	case jobs.Hosted, jobs.Restored, jobs.AllRestored: // its tasks fail, with the reason, or the node does not start
 		return false
 	case jobs.Event:
-		return jobs.AskOf(ev) != 0 && pl.spares()
-	case *peerEvent: // of a message that is given back nobody says anything
-		_, sends := ev.ev.(remote.Send)
-		return !sends
+		return jobs.Vital(ev) || jobs.AskOf(ev) != 0 && pl.spares()
+	case cluster.Inspect, raylet.Inspect:
+		return false
+	case cluster.Event, *peerEvent, sched.Event, pool.Event, raylet.OfJob:
+	case objectstore.ClientGone, objectstore.NodeGone, objectstore.DropJob, objectstore.JobOpened:
 	case objectstore.PinArgs, directory.Claim, directory.Claimed, directory.Kill, directory.Locate, transfer.Fetch, transfer.Served:
 	default:
 		return false

@@ -34,7 +34,7 @@ type launched struct {
 func (n *Node) startRaylet() {
 	r := &rayletShell{procs: make(map[ids.WorkerID]*launched)}
 	n.raylet = r
-	r.rayletPart = &rayletPart{build: r.buildCore, do: r.carryOut, check: func() error { return r.core.Validate() }}
+	r.rayletPart = &rayletPart{vital: raylet.Vital, build: r.buildCore, do: r.carryOut, check: func() error { return r.core.Validate() }}
 	startPart(n, kindRaylet, "raylet", r.rayletPart)
 }
 

@@ -48,7 +48,7 @@ func (n *Node) startStore() {
 		}
 	})
 	s.io.mixed = true
-	s.storePart = &storePart{build: s.buildCore, do: s.carryOut, poisoned: s.poison, check: func() error { return s.core.Validate() }}
+	s.storePart = &storePart{vital: objectstore.Vital, build: s.buildCore, do: s.carryOut, poisoned: s.poison, check: func() error { return s.core.Validate() }}
 	startPart(n, kindStore, "objectstore", s.storePart)
 	for _, old := range s.core.OldClients() {
 		n.awaitOldClient(old)

@@ -99,7 +99,7 @@ func Open(parent actors.Parent, o Options) (*Store, error) {
 	}
 	var err error
 	s.ref, err = actors.Spawn(parent, actors.Spec[objectstore.Event, objectstore.Effect]{
-		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy,
+		Kind: "objectstore", Name: "objectstore", New: s.build, Do: s.do, Stop: s.stop, Policy: o.Policy, Vital: objectstore.Vital,
 		OnPoison: func(_ *actors.Ref[objectstore.Event], ev objectstore.Event, err error) { s.poisoned(ev, err) },
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func (h *Hub) spawnPeer(home ids.Home) (*peer, error) {
 	var err error
 	p.ref, err = actors.Spawn(h.sup, actors.Spec[event, remote.Effect]{
 		Kind: "remote", Name: fmt.Sprintf("remote/%v", home),
-		New: p.build, Do: p.do, Flush: p.flush, Stop: p.stop, OnPoison: p.poisoned,
+		New: p.build, Do: p.do, Flush: p.flush, Stop: p.stop, OnPoison: p.poisoned, Vital: vital,
 		Policy: h.cfg.Policy, Mailbox: math.MaxInt32, // messages are bounded by the gate, what links bring by their number
 	})
 	return p, err
@@ -142,7 +142,13 @@ func (p *peer) hand(items []item, reader bool) {
 	}
 }
 
-// poisoned drops an event on which two cores have panicked. A message is given back. What was read is read again on another connection: the core has not taken it.
+// vital tells of a message that the core has not taken: whoever sends it takes it for sent, and the core looks at its length alone.
+func vital(ev event) bool {
+	_, sends := ev.(*send)
+	return sends && !*ev.committed()
+}
+
+// poisoned drops an event on which two cores have panicked. A message is given back, where the node stops. What was read is read again on another connection: the core has not taken it.
 func (p *peer) poisoned(_ *actors.Ref[event], ev event, err error) {
 	if *ev.committed() {
 		return // only effects of it were lost, and with them the connections

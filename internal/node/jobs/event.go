@@ -228,3 +228,12 @@ func AskOf(ev Event) Ask {
 	}
 	return 0
 }
+
+// Vital tells of an event that a core must step, since nobody says it again to the next one. Whoever asks is told when his event is dropped.
+func Vital(ev Event) bool {
+	switch ev.(type) {
+	case Over, Alone, Found, Withdrawn, Refuse, GaveUp, Missed, Gone, Unread:
+		return true
+	}
+	return false
+}
