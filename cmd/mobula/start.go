@@ -173,6 +173,7 @@ func (a *app) serve(cfg *config.Config, left <-chan struct{}, f startFlags) (err
 			log.Info("node is up", "node", s.Node, "address", s.Address, "pid", s.PID)
 			select {
 			case <-stop:
+				err = n.Failed()
 			case <-left:
 				log.Info("the process that started the node is gone")
 			case <-a.ctx.Done():

@@ -3,6 +3,7 @@ package node
 import (
 	"path/filepath"
 
+	"mobula/internal/errs"
 	"mobula/internal/release"
 	"mobula/wire"
 )
@@ -15,6 +16,11 @@ const SocketName = "node.sock"
 
 // Address is the path of the node's socket.
 func (b *base) Address() string { return filepath.Join(b.dir, SocketName) }
+
+// errStopping is what clients are told of a node that stops in order.
+func (b *base) errStopping() *errs.Error {
+	return errs.New(errs.CodeShutdown, "node %s is stopping", b.cfg.Name)
+}
 
 func (b *base) inlineBudget() int64 { return int64(float64(b.cfg.StoreBytes) * b.cfg.InlineFraction) }
 

@@ -17,7 +17,7 @@ func (n *Node) Kill(ctx context.Context) error {
 // vanish ends without a word what other nodes have with this one.
 func (n *Node) vanish(ctx context.Context) error {
 	cut := n.wired.cut(ctx)
-	n.sessions.sayBye(n.cfg.Name, func(wire.Role) bool { return true })
+	n.sessions.sayBye(n.errStopping(), func(wire.Role) bool { return true })
 	n.door.close()
 	n.locals.closeAll(ctx)
 	return errors.Join(cut, n.raylet.killProcesses(ctx))

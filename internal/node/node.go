@@ -110,7 +110,7 @@ func (n *Node) compose() {
 	b.files = &jobfile.Dir{Path: b.dir, Keep: b.cfg.Keep, Warn: b.limited.warn}
 	n.faults = injector{base: b, router: &n.router}
 	n.faults.delays, n.faults.calm = context.WithCancel(b.life)
-	b.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(b.clock), Logger: b.cfg.Logger, Faults: n.faults.ofKit(), OnEvent: b.obs.Component})
+	b.sys = actors.NewSystem(actors.Config{Clock: actors.RealClock(b.clock), Logger: b.cfg.Logger, Faults: n.faults.ofKit(), OnEvent: n.component})
 
 	n.inspect = n.newInspector()
 	n.numbers = numbers{limited: b.limited}
@@ -239,9 +239,9 @@ func (n *Node) close(ctx context.Context, part func(context.Context) error) erro
 
 // part ends in order what clients and other nodes have with this one.
 func (n *Node) part(ctx context.Context) error {
-	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r != wire.RoleWorker })
+	n.sessions.sayBye(n.errStopping(), func(r wire.Role) bool { return r != wire.RoleWorker })
 	n.owners.stop(ctx) // before workers end
-	n.sessions.sayBye(n.cfg.Name, func(r wire.Role) bool { return r == wire.RoleWorker })
+	n.sessions.sayBye(n.errStopping(), func(r wire.Role) bool { return r == wire.RoleWorker })
 	n.door.close()
 	n.locals.closeAll(ctx)
 	return errors.Join(n.raylet.closeProcesses(ctx), n.wired.leave(ctx), n.links.end(ctx))

@@ -330,6 +330,7 @@ type requests struct {
 
 	running chan struct{} // tokens of those that run at once
 	stop    atomic.Pointer[chan struct{}]
+	failed  atomic.Pointer[errs.Error] // a component has, for good
 
 	mu sync.Mutex // of closing what stop points to
 }

@@ -256,8 +256,8 @@ func (r *requests) passStop() {
 // one inside a program, refuses to be stopped from elsewhere.
 func (r *requests) requested() <-chan struct{} {
 	c := make(chan struct{})
-	if r.stop.CompareAndSwap(nil, &c) {
-		return c
+	if r.stop.CompareAndSwap(nil, &c) && r.failed.Load() != nil {
+		r.passStop()
 	}
 	return *r.stop.Load()
 }

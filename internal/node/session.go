@@ -149,11 +149,11 @@ func (t *sessions) send(id ids.ClientID, m wire.Msg) {
 	}
 }
 
-// sayBye tells clients that the node stops.
-func (t *sessions) sayBye(node string, to func(wire.Role) bool) {
+// sayBye tells clients to go, and why.
+func (t *sessions) sayBye(why *errs.Error, to func(wire.Role) bool) {
 	for _, s := range t.all() {
 		if to(s.role) {
-			s.Push(&wire.Bye{Err: errs.New(errs.CodeShutdown, "node %s is stopping", node)})
+			s.Push(&wire.Bye{Err: why})
 			s.Flush()
 		}
 	}

@@ -50,6 +50,6 @@ func (w *wired) met(n remote.Notice) {
 	case remote.Down:
 		w.tell(membership.Broken{Life: n.Peer})
 	case remote.Superseded:
-		w.endNode("another life of this node has begun: its directory was copied, or started twice")
+		w.requests.endNode("another life of this node has begun: its directory was copied, or started twice", w.errStopping())
 	}
 }

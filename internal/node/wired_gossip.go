@@ -123,7 +123,7 @@ func (w *wired) follow(n membership.Notice) {
 	case membership.HomeClash:
 		w.cfg.Logger.Error("two nodes are there with one home: one of them has a copied directory, and will be refused", "node", n.Home, "addresses", n.Addresses)
 	case membership.Superseded:
-		w.endNode("the control plane has ended this node's life: it was not heard for too long, or another node has its directory")
+		w.requests.endNode("the control plane has ended this node's life: it was not heard for too long, or another node has its directory", w.errStopping())
 	}
 }
 

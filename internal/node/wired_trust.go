@@ -64,7 +64,7 @@ func (t *trusting) care() bool {
 	}
 	switch {
 	case errors.Is(err, trust.ErrRevoked):
-		t.endNode("this node was revoked: " + err.Error())
+		t.requests.endNode("this node was revoked: "+err.Error(), t.errStopping())
 		return false
 	case err != nil && t.life.Err() == nil:
 		t.limited.warn("the node's certificate or the keys of the gossip could not be renewed; they are asked for again", "err", err)
