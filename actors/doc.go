@@ -32,7 +32,8 @@
 // authoritative, the events New returned are stepped, then the event that panicked is delivered once more, then
 // the rest of the mailbox in order. If it panics again it is dropped: EventPoisoned, Spec.OnPoison with a
 // *PoisonError, and a further restart. So exactly one core steps each event to its end, or the event is poisoned,
-// or a stop drops it.
+// or a stop drops it. An event that is vital (Spec.Vital) is not dropped: it is delivered until a core steps it, or
+// the policy is exhausted.
 //
 // In Do: as above, but effects before the one that panicked have run, and that one may
 // have run in part. They are not undone; the rest of that Step's effects never run.
@@ -46,14 +47,17 @@
 // before New and after it: the data that it writes must be kept outside the core until it is written.
 //
 // In New, or an error from it: the first time it is Spawn's error; later it is one more failure of the component.
-// In an event that New returned: the same, and New is called again.
+// In an event that New returned: the same, and New is called again, and told of the event (Start.Blamed): a shell that
+// gives it once more has to bound that.
 //
 // In Stop, OnPoison or a hook: reported and swallowed. While a component drains to stop, a
 // panic poisons the event and ends the drain.
 //
 // # Escalation
 //
-// A component restarts by its own Policy: MaxRestarts within Window, with a backoff that doubles. Beyond it the
+// A component restarts by its own Policy: MaxRestarts within Window, with a backoff that doubles. A failure counts for
+// longer than Window while the component steps no event to its end: so one that never comes up is beyond its policy,
+// whatever the backoff. Beyond it the
 // parent is asked, which counts escalations by its own Policy and restarts that child with what is
 // below it (OneForOne) or all its children (AllForOne); a restart replaces cores, and
 // every Ref and mailbox stays. Beyond that the parent's parent is asked. At the root, the component below it has

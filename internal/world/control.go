@@ -26,7 +26,7 @@ func (n *Node) startControl() {
 	c := &control{waiting: make(map[uint64]*request)}
 	n.control = c
 	c.calls = n.box("tables", c.call)
-	c.gcsPart = &gcsPart{do: c.carryOut, build: func(restart int) (core[gcs.Event, gcs.Effect], []gcs.Event) {
+	c.gcsPart = &gcsPart{do: c.carryOut, poisoned: c.poison, build: func(restart int) (core[gcs.Event, gcs.Effect], []gcs.Event) {
 		first := n.w.tables.watch(n)
 		if restart > 0 {
 			for _, id := range slices.Sorted(maps.Keys(c.waiting)) {
@@ -43,6 +43,16 @@ func (c *control) ask(op gcs.Op, done func(gcs.Reply)) {
 	r := &request{gcs.Request{ID: c.last, Op: op}, done}
 	c.waiting[r.ID] = r
 	c.box.put(r.Request)
+}
+
+// poison answers the request of an event that is dropped.
+func (c *control) poison(ev gcs.Event) {
+	switch ev := ev.(type) {
+	case gcs.Request:
+		c.carryOut(gcs.Reply{ID: ev.ID, Err: errPoisoned})
+	case gcs.Answered:
+		c.carryOut(gcs.Reply{ID: ev.ID, Err: errPoisoned})
+	}
 }
 
 func (c *control) carryOut(e gcs.Effect) {

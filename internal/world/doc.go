@@ -26,9 +26,9 @@
 //
 // A plan has faults come at random, some tens in a run: a core is thrown away in the middle of the effects of a step, or before the step, and built anew after the
 // kit's backoff, and now and then the one that follows too, as it begins. Or the event brings down two and is dropped, and whoever waits for it is told, as the shells
-// of internal/node do (poison.go: those events alone that have such an answer; others are lost without a word, and restarts beyond a policy are not there: with a
-// backoff of up to a second, twenty do not fit into ten). A process dies, a node or its machine is lost and starts again, a disk is full, rots or fails, an
-// owner's log gets no more segments, a connection breaks. A node's kill loses nothing that was written, but for what a log could not take:
+// of internal/node do; one that is vital the third core steps (poison.go says which events these are; restarts beyond a policy are not there). A process dies, a
+// node or its machine is lost and starts again, a disk is full, rots or fails, an owner's log gets no more segments, a connection breaks. A node's kill loses nothing
+// that was written, but for what a log could not take:
 // log and index are mapped files, and their pages outlive a process. Now and then a node is killed that does not keep its store: then puts are lost, and the next
 // life has the log alone, and clients who have the old memory mapped. The loss of a machine leaves a prefix of the log, and nothing of the index, since
 // neither is synced.

@@ -85,7 +85,7 @@ func init() {
 		{"stall", 3, false, (*plan).stall},
 		{"tables fail", 1, false, (*plan).failTables},
 	}
-	for _, k := range []kind{kindOwner, kindRaylet, kindStore, kindDirectory, kindJobs} {
+	for _, k := range []kind{kindOwner, kindRaylet, kindStore, kindDirectory, kindJobs, kindControl} {
 		faults = append(faults, fault{string(k) + " poisoned", 1, false, poison(k)})
 	}
 	faults = append(faults, nodeFaults()...)

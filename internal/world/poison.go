@@ -3,6 +3,7 @@ package world
 import (
 	"slices"
 
+	"mobula/gcs"
 	"mobula/gcs/directory"
 	"mobula/internal/ids"
 	"mobula/internal/node/jobs"
@@ -24,8 +25,8 @@ func poison(k kind) func(pl *plan, n *Node) bool {
 	}
 }
 
-// mayPoison tells whether an event may be dropped: whoever waits for it gets an answer, or is asked anew by the core that follows. Where that ends a program,
-// another one goes on.
+// mayPoison tells whether an event may be dropped: whoever waits for it gets an answer, or is asked anew by the core that follows, or it is vital, and
+// is not dropped. Where that ends a program, another one goes on.
 func (pl *plan) mayPoison(ev any) bool {
 	var client ids.ClientID
 	switch ev := ev.(type) {
@@ -43,7 +44,7 @@ func (pl *plan) mayPoison(ev any) bool {
 		return jobs.Vital(ev) || jobs.AskOf(ev) != 0 && pl.spares()
 	case cluster.Inspect, raylet.Inspect:
 		return false
-	case cluster.Event, *peerEvent, sched.Event, pool.Event, raylet.OfJob:
+	case gcs.Event, cluster.Event, *peerEvent, sched.Event, pool.Event, raylet.OfJob:
 	case objectstore.ClientGone, objectstore.NodeGone, objectstore.DropJob, objectstore.JobOpened:
 	case objectstore.PinArgs, directory.Claim, directory.Claimed, directory.Kill, directory.Locate, transfer.Fetch, transfer.Served:
 	default:
