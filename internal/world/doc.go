@@ -28,10 +28,9 @@
 // kit's backoff, and now and then the one that follows too, as it begins. Or the event brings down two and is dropped, and whoever waits for it is told, as the shells
 // of internal/node do; one that is vital the third core steps (poison.go says which events these are; restarts beyond a policy are not there). A process dies, a
 // node or its machine is lost and starts again, a disk is full, rots or fails, an owner's log gets no more segments, a connection breaks. A node's kill loses nothing
-// that was written, but for what a log could not take:
-// log and index are mapped files, and their pages outlive a process. Now and then a node is killed that does not keep its store: then puts are lost, and the next
-// life has the log alone, and clients who have the old memory mapped. The loss of a machine leaves a prefix of the log, and nothing of the index, since
-// neither is synced.
+// that was written, but for what a log could not take: log and index are mapped files, and their pages outlive a process. Now and then a node is killed that does not
+// keep its store: then puts are lost, and the next life has the log alone, and clients who have the old memory mapped. The loss of a machine leaves a prefix of the
+// log, and nothing of the index, since neither is synced.
 //
 // Connections between nodes break, or nothing passes on them for a while, or all comes late. A node is cut off from all others and the tables, or stopped with
 // all its processes: for up to two seconds, and then the judge may not end its life, or for longer, and then it goes on after the others have buried it. A

@@ -99,7 +99,8 @@ func (Inspect) clusterEvent()       {}
 func (Timer) clusterEvent()         {}
 
 // Vital tells of an event that a core must step, since nobody says it again to the next one: what owner and scheduler say to one another, which both take for heard, where
-// objects are, since the job would be closed there, and what ends leases. What an owner wants it says when it is asked, reports come again, and which nodes live the shell knows.
+// objects are, since the job would be closed there, and what ends leases. What an owner wants it says when it is asked, reports come again, and which
+// nodes live the shell knows.
 func Vital(ev Event) bool {
 	switch ev := ev.(type) {
 	case FromOwner:
