@@ -201,7 +201,7 @@ type NodeStatus struct {
 	Now       int64                    `json:"now"`
 	Dir       string                   `json:"dir"`
 	Metrics   string                   `json:"metrics,omitempty"` // URL
-	Control   string                   `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it failed
+	Control   string                   `json:"control"`           // "up", "starting", "asleep" until it is first asked for a name, "off", or why it does not work
 	Copies    int                      `json:"copies,omitempty"`  // of each of the control plane's tables that are in step, on a control-plane server
 	Cluster   string                   `json:"cluster,omitempty"` // id of the cluster that the node is of on a network
 	Role      string                   `json:"role,omitempty"`    // in it: data, control-plane or driver

@@ -106,6 +106,12 @@ func TestNodesAreListedWithoutMostServers(t *testing.T) {
 	for _, n := range nodes[1:3] {
 		harness.Must(t, n.Kill(ctx))
 	}
+	_, server := harness.ConnectTo(t, nodes[0])
+	harness.Eventually(t, ctx, "the server that is left says that there is no majority, and who is missing", func() bool {
+		s, err := server.Status(ctx)
+		harness.Must(t, err)
+		return strings.Contains(s.Control, "no majority: 1 of 3") && strings.HasSuffix(s.Control, "n2, n3")
+	})
 	for _, n := range []*node.Node{nodes[0], nodes[3]} {
 		_, c := harness.ConnectTo(t, n)
 		last := ""

@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"mobula/gcs"
@@ -204,6 +206,9 @@ func (c *control) state() string {
 		if c.away() {
 			return "away: no server of it answers"
 		}
+		if why := c.unled(); why != "" {
+			return why
+		}
 		return "up"
 	default:
 		if !c.begun.Load() {
@@ -221,6 +226,20 @@ func (c *control) away() bool {
 	default:
 		return false
 	}
+}
+
+// unled says that too few of the cluster's control-plane servers answer, on one of them; empty: that is not so.
+func (c *control) unled() string {
+	r, known := c.g.Reached()
+	if !known || !r.Lost() {
+		return ""
+	}
+	reached := 1 + len(r.Others)
+	silent := c.wired.silentServers(r.Others, r.Size-reached)
+	if more := r.Size - reached - len(silent); more > 0 {
+		silent = append(silent, fmt.Sprintf("%d that this node does not know", more))
+	}
+	return fmt.Sprintf("no majority: %d of %d control-plane servers answer, %d must: start the others again: %s", reached, r.Size, r.Needed, strings.Join(silent, ", "))
 }
 
 // carriers names who carries the tables: NATS servers elsewhere, or the control-plane servers among other nodes.

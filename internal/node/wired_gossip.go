@@ -113,7 +113,7 @@ func (w *wired) follow(n membership.Notice) {
 		w.doubt(n.Life)
 		w.cfg.Logger.Warn("nothing speaks for a node any more: the control plane is asked", "node", n.Life.Home, "why", n.Why.String())
 		if n.Why == membership.Refused {
-			w.links.doubt(n.Life.Home, errs.New(errs.CodeWorkerCrashed, "node %v does not run: its machine refuses connections", n.Life.Home))
+			w.links.doubt(n.Life.Home, errs.New(errs.CodeWorkerCrashed, "node %s does not run: its machine refuses connections", w.links.nameOf(n.Life.Home)))
 		}
 	case membership.NodeLeft:
 		w.doubt(n.Life)
@@ -221,6 +221,28 @@ func (w *wired) serversLocked(r gcs.NodeRecord) []join.Addresses {
 	return out
 }
 
+// silentServers names the other control-plane servers that are not among those identities, at most n: first those that may live.
+func (w *wired) silentServers(reached []string, n int) (names []string) {
+	w.mu.Lock()
+	var live, ended []ids.Home
+	for _, h := range slices.Sorted(maps.Keys(w.beats)) {
+		switch x := w.beats[h].Node; {
+		case x.Role != membership.Control || h == w.numbers.Row().Home || slices.Contains(reached, x.Identity):
+		case w.lives.over(x.Life):
+			ended = append(ended, h)
+		default:
+			live = append(live, h)
+		}
+	}
+	w.mu.Unlock()
+	for _, h := range slices.Concat(live, ended) {
+		if len(names) < n {
+			names = append(names, w.links.nameOf(h))
+		}
+	}
+	return names
+}
+
 // over takes the control plane's verdict on a life.
 func (w *wired) over(l remote.Life) {
 	w.lives.end(l)
@@ -273,7 +295,7 @@ func (w *wired) address(_ context.Context, home ids.Home) (string, error) {
 	if n, ok := w.nodes[home]; ok {
 		return n.Addresses.Message, nil
 	}
-	return "", errs.New(errs.CodeNoNode, "nobody has said yet where node %v is", home)
+	return "", errs.New(errs.CodeNoNode, "nobody has said yet where node %s is", w.links.nameOf(home))
 }
 
 // others are the nodes that there are, but for this one.
