@@ -24,7 +24,7 @@ import (
 // plane make of it, and what stands in the table.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(*testing.T) func(transcript.Block) []string {
-		s := &story{directory: directory.New(0), core: gcs.NewCore(), tables: shell.NewMemory(), asked: make(map[uint64]asked)}
+		s := &story{directory: directory.New(0, "n"), core: gcs.NewCore(), tables: shell.NewMemory(), asked: make(map[uint64]asked)}
 		return func(b transcript.Block) []string {
 			s.Block, s.said = b, nil
 			s.run()
@@ -83,10 +83,10 @@ func (s *story) run() {
 	case "owner-restarts":
 		s.tell(directory.OwnerRestarted{Job: s.job(0)})
 	case "directory-restarts": // directory-restarts jobs=(N, N)
-		s.directory, s.timers = directory.New(0), nil
+		s.directory, s.timers = directory.New(0, "n"), nil
 		s.tell(directory.Rebuild{Jobs: s.jobs()})
 	case "node-restarts": // node-restarts jobs=(N, N): those came back
-		s.directory, s.timers, s.calls = directory.New(0), nil, nil
+		s.directory, s.timers, s.calls = directory.New(0, "n"), nil, nil
 		for _, job := range s.jobs() {
 			s.tell(directory.JobBegan{Job: job})
 		}

@@ -43,6 +43,7 @@ type After struct {
 
 // Config configures a Core.
 type Config struct {
+	Name      string            // of the node, in errors; empty: its home
 	Resources []wire.Resource   // what the node has; CPU is needed
 	Labels    map[string]string // of the node
 	Quantum   time.Duration     // see sched.Config
@@ -94,7 +95,7 @@ func New(cfg Config) (*Core, []Event, error) {
 			}
 		}
 	}
-	sc := sched.Config{Resources: cfg.Resources, Labels: cfg.Labels, Quantum: cfg.Quantum, FirstLease: cfg.FirstLease, Epoch: cfg.Epoch}
+	sc := sched.Config{Name: cfg.Name, Resources: cfg.Resources, Labels: cfg.Labels, Quantum: cfg.Quantum, FirstLease: cfg.FirstLease, Epoch: cfg.Epoch}
 	for _, j := range cfg.Jobs {
 		sc.Jobs = append(sc.Jobs, j.Job)
 	}

@@ -19,6 +19,7 @@ const freeAgain = time.Second
 // Core is the directory's logic.
 type Core struct {
 	home     ids.Home
+	name     string
 	jobs     set[ids.JobID]                    // jobs that have an owner here
 	held     map[ids.ActorID]*wire.TaskOptions // names that actors of these jobs have
 	at       map[ids.ActorID]Place             // last published place of each living actor
@@ -36,10 +37,10 @@ type freeing struct {
 	waiting []Claim
 }
 
-// New makes the directory of a home's actors.
-func New(home ids.Home) *Core {
+// New makes the directory of a home's actors; name is what its node is called.
+func New(home ids.Home, name string) *Core {
 	return &Core{
-		home: home, jobs: make(set[ids.JobID]), held: make(map[ids.ActorID]*wire.TaskOptions), at: make(map[ids.ActorID]Place),
+		home: home, name: name, jobs: make(set[ids.JobID]), held: make(map[ids.ActorID]*wire.TaskOptions), at: make(map[ids.ActorID]Place),
 		watchers: make(map[ids.ActorID]set[ids.JobID]), freeing: make(map[Name]*freeing), killed: make(set[ids.ActorID]),
 	}
 }
@@ -224,7 +225,7 @@ func (c *Core) publish(at Place) {
 func (c *Core) tellPlace(job ids.JobID, at Place) {
 	if at.Worker != 0 && at.Worker.Home() != c.home {
 		at = Place{Actor: at.Actor, State: actor.Locating, Err: errs.New(errs.CodeActorUnavailable,
-			"actor %v runs on node %v: other jobs can call it only while it runs on node %v, its job's home; say so with affinity to that node", at.Actor, at.Worker.Home(), c.home)}
+			"actor %v does not run on node %s, its job's home: other jobs can call it only while it does; say so with affinity to that node", at.Actor, c.name)}
 	}
 	c.tell(job, at)
 }

@@ -3,6 +3,7 @@ package directory
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"mobula/internal/errs"
@@ -44,7 +45,7 @@ func steps(t *testing.T, c *Core, want []Effect, evs ...Event) {
 }
 
 func newCore() *Core {
-	c := New(0)
+	c := New(0, "n1")
 	c.Step(0, JobBegan{mine})
 	c.Step(0, JobBegan{other})
 	return c
@@ -99,7 +100,8 @@ func TestAnActorOnAnotherNodeIsOutOfReach(t *testing.T) {
 	up.Worker = ids.ClientID(ids.Home(2).ID(7))
 	for _, ev := range []Event{up, Locate{Job: other, Actor: a}} {
 		said, ok := c.Step(0, ev)[0].(ToOwner)
-		if at, is := said.Msg.(Place); !ok || !is || said.Job != other || at.State != actor.Locating || !errors.Is(at.Err, errs.ErrActorUnavailable) || at.Worker != 0 {
+		if at, is := said.Msg.(Place); !ok || !is || said.Job != other || at.State != actor.Locating || !errors.Is(at.Err, errs.ErrActorUnavailable) || at.Worker != 0 ||
+			!strings.Contains(at.Err.Error(), "does not run on node n1") {
 			t.Errorf("told is %+v", said)
 		}
 	}
@@ -214,7 +216,7 @@ func TestAnActorOfAnotherHomeIsRefused(t *testing.T) {
 
 // A new core asks for everything that the one before knew, and ends in the same state.
 func TestRebuild(t *testing.T) {
-	c, a := New(0), actorOf(mine, 1)
+	c, a := New(0, "n1"), actorOf(mine, 1)
 	steps(t, c, []Effect{ToOwner{mine, Restate{}}, ToOwner{other, Restate{}}, ListRows{}}, Rebuild{Jobs: []ids.JobID{other, mine}})
 	c.Step(0, alive(a, "hits"))
 	c.Step(0, Locate{Job: other, Actor: a})
@@ -226,7 +228,7 @@ func TestRebuild(t *testing.T) {
 
 // An actor that died just before its node was killed has its name in the table still: its owner, or the end of its job, says that it is free.
 func TestANameWhoseActorDiedJustBeforeAKill(t *testing.T) {
-	c, a, orphan := New(0), actorOf(mine, 1), actorOf(77, 1)
+	c, a, orphan := New(0, "n1"), actorOf(mine, 1), actorOf(77, 1)
 	c.Step(0, JobBegan{mine})
 	steps(t, c, []Effect{ListRows{}}, Reconcile{})
 	rows := []Row{{a, named("hits")}, {orphan, named("left")}}

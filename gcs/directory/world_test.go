@@ -217,7 +217,7 @@ func (w *world) act() {
 }
 
 func (w *world) crash() {
-	w.core, w.timers = New(0), nil
+	w.core, w.timers = New(0, "n1"), nil
 	w.take(w.core.Step(0, Rebuild{Jobs: slices.Collect(maps.Keys(w.owners))}))
 }
 
@@ -226,7 +226,7 @@ func (w *world) kill() {
 	for len(w.calls) > 0 && rapid.Bool().Draw(w.t, "written") {
 		w.call(false)
 	}
-	w.core, w.inbox, w.calls, w.timers = New(0), nil, nil, nil
+	w.core, w.inbox, w.calls, w.timers = New(0, "n1"), nil, nil, nil
 	for _, job := range slices.Sorted(maps.Keys(w.owners)) {
 		w.owners[job].inbox = nil
 		w.send(JobBegan{job})
@@ -291,7 +291,7 @@ func (w *world) check() {
 // looks for an actor knows its true state.
 func TestNamesAgreeWithTheOwnersInTheEnd(t *testing.T) {
 	testkit.Check(t, func(t *rapid.T) {
-		w := &world{t: t, core: New(0), table: make(map[Name]ids.ActorID), owners: make(map[ids.JobID]*fakeOwner)}
+		w := &world{t: t, core: New(0, "n1"), table: make(map[Name]ids.ActorID), owners: make(map[ids.JobID]*fakeOwner)}
 		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "which") }
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			switch what := rapid.IntRange(0, 29).Draw(t, "what"); {

@@ -48,7 +48,7 @@ func (b *blobShell) build(actors.Start) (actors.Core[blobs.Event, blobs.Effect],
 		p.Drop()
 		delete(b.parts, number)
 	}
-	cfg := blobs.Config{Limit: b.cfg.BlobBytes, First: b.last + 1}
+	cfg := blobs.Config{Limit: b.cfg.BlobBytes, First: b.last + 1, NameOf: b.links.nameOf}
 	kept, err := blobdir.List(b.cache())
 	if err != nil {
 		return nil, nil, err

@@ -38,7 +38,8 @@ func (c *chooser) start() (err error) {
 }
 
 func (c *chooser) build(start actors.Start) (actors.Core[cluster.Event, cluster.Effect], []cluster.Event, error) {
-	cfg := cluster.CoreConfig{Config: cluster.DefaultConfig(), Self: c.numbers.Row().Home, Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), WaitForNodes: c.cfg.WaitForNodes}
+	cfg := cluster.CoreConfig{Config: cluster.DefaultConfig(), Self: c.numbers.Row().Home, Random: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), WaitForNodes: c.cfg.WaitForNodes,
+		NameOf: c.links.nameOf}
 	core, err := cluster.New(cfg)
 	if err != nil || start.Restart == 0 {
 		return core, nil, err

@@ -30,7 +30,7 @@ func (d *directoryShell) start() (err error) {
 
 // build makes the core. One that follows another asks the owners and the control plane for all it is to know.
 func (d *directoryShell) build(start actors.Start) (actors.Core[directory.Event, directory.Effect], []directory.Event, error) {
-	core := directory.New(d.numbers.Row().Home)
+	core := directory.New(d.numbers.Row().Home, d.cfg.Name)
 	if start.Restart == 0 {
 		return core, nil, nil
 	}

@@ -85,7 +85,7 @@ func (r *requests) unknown(ctx context.Context, home ids.Home, err error) error 
 	if name := r.dead(ctx, func(row *gcs.NodeRecord) bool { return row.Home == home }); name != "" {
 		return errs.New(errs.CodeNotFound, "it is of node %s, which is dead: nobody can ask it any more", name)
 	}
-	return errs.New(errs.CodeNotFound, "%s; it is of node %v, which is not in the cluster now", errs.From(err).Msg, home)
+	return errs.New(errs.CodeNotFound, "%s; it is of node %s, which is not in the cluster now", errs.From(err).Msg, r.links.nameOf(home))
 }
 
 // isHere tells whether this node alone is asked.

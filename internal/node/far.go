@@ -65,7 +65,7 @@ func (f *farOwners) pass(x dealing.Pair, m owner.PeerMsg) {
 		return
 	}
 	if speaks := f.links.hub.Agreed(node); speaks != 0 && speaks < internode.PeersTalk {
-		f.notReached(x, m, tooOld(node, speaks))
+		f.notReached(x, m, f.tooOld(node, speaks))
 		return
 	}
 	f.dealings.Note(x) // before it is looked whether the node is dead: whoever ends its life looks here after that
@@ -75,7 +75,7 @@ func (f *farOwners) pass(x dealing.Pair, m owner.PeerMsg) {
 	}
 	switch {
 	case f.links.lives.dead(node):
-		f.oneGone(x, homeDead(node))
+		f.oneGone(x, f.homeDead(node))
 		return
 	case !slices.Contains(f.cfg.Cluster.Others(), node):
 		f.seek(node)
@@ -108,12 +108,13 @@ func (f *farOwners) notReached(x dealing.Pair, m owner.PeerMsg, err *errs.Error)
 }
 
 // tooOld is the error of a node whose release has no messages for owners.
-func tooOld(node ids.Home, speaks uint32) *errs.Error {
-	return errs.New(errs.CodeVersion, "node %v speaks version %d of the messages between nodes: references to objects of its jobs pass from version %d on", node, speaks, internode.PeersTalk)
+func (f *farOwners) tooOld(node ids.Home, speaks uint32) *errs.Error {
+	return errs.New(errs.CodeVersion, "node %s speaks version %d of the messages between nodes: references to objects of its jobs pass from version %d on",
+		f.links.nameOf(node), speaks, internode.PeersTalk)
 }
 
-func homeDead(node ids.Home) *errs.Error {
-	return errs.New(errs.CodeWorkerCrashed, "node %v, its home, is dead", node)
+func (f *farOwners) homeDead(node ids.Home) *errs.Error {
+	return errs.New(errs.CodeWorkerCrashed, "node %s, its home, is dead", f.links.nameOf(node))
 }
 
 // betweenOwners is what one owner says to another as a message between nodes.
@@ -191,7 +192,7 @@ func (f *farOwners) met(node ids.Home) {
 		return
 	}
 	for _, x := range f.dealings.WithHome(node) {
-		f.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: owner.Unreachable{Err: tooOld(node, speaks)}})
+		f.owners.post(x.Own, owner.FromOwner{Job: x.Far, Msg: owner.Unreachable{Err: f.tooOld(node, speaks)}})
 	}
 }
 
@@ -212,7 +213,7 @@ func (f *farOwners) seek(node ids.Home) {
 		delete(f.sought, node)
 		f.mu.Unlock()
 		if known && !is {
-			f.gone(node, errs.New(errs.CodeNotFound, "node %v, its home, is not in the cluster", node))
+			f.gone(node, errs.New(errs.CodeNotFound, "node %s, its home, is not in the cluster", f.links.nameOf(node)))
 		}
 	})
 }

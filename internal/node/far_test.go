@@ -216,14 +216,15 @@ func TestTheHomeOfAReferenceDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, "what its jobs held is given back", func() bool { return b.fails(theirs, errs.ErrObjectFreed) })
-	b.wantsError(large, errs.ErrOwnerDied, "node 1, its home, is dead")
+	b.wantsError(large, errs.ErrOwnerDied, "node n1, its home, is dead")
 	b.say(&wire.AddRef{ID: a.w.Root.Put(2)})
-	b.wantsError(a.w.Root.Put(2), errs.ErrOwnerDied, "node 1, its home, is dead")
+	b.wantsError(a.w.Root.Put(2), errs.ErrOwnerDied, "node n1, its home, is dead")
 }
 
 // A node of a release that has no messages for owners is sent none: who wants an object of it is told why, also if it asked before the two had talked.
 func TestAReferenceToAnObjectOfAnOlderNode(t *testing.T) {
 	n, net, _ := inACluster(t)
+	n.links.called(3, "n3")
 	far := ids.RootTask(ids.JobID(ids.Home(3).ID(7)), 1)
 	b := speaks(t, n)
 	b.say(&wire.AddRef{ID: far.Put(1)}, &wire.Get{ID: far.Put(1)})
@@ -249,9 +250,9 @@ func TestAReferenceToAnObjectOfAnOlderNode(t *testing.T) {
 	if err := hub.TrySend(remote.Life{Home: 1}, []byte{byte(internode.KindJobClosed)<<3 | 2, 0}); err != nil {
 		t.Fatal(err)
 	}
-	b.wantsError(far.Put(1), errs.ErrVersion, "node 3 speaks version 2")
+	b.wantsError(far.Put(1), errs.ErrVersion, "node n3 speaks version 2")
 	b.say(&wire.AddRef{ID: far.Put(2)})
-	b.wantsError(far.Put(2), errs.ErrVersion, "node 3 speaks version 2")
+	b.wantsError(far.Put(2), errs.ErrVersion, "node n3 speaks version 2")
 }
 
 // A node that was never of the cluster has no jobs: nobody waits for it.

@@ -196,12 +196,12 @@ func (l *links) notice(node ids.Home, n remote.Notice) {
 		l.chooser.deliver(cluster.NodeUp{Node: node})
 		l.chooser.wake()
 	case remote.Restarted:
-		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v was started again", node))
+		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %s was started again", l.nameOf(node)))
 		l.far.rejoined(node)
 	case remote.Gone:
 		l.lives.end(n.Was)
-		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %v is dead", node))
-		l.far.gone(node, homeDead(node))
+		l.lost(node, errs.New(errs.CodeWorkerCrashed, "node %s is dead", l.nameOf(node)))
+		l.far.gone(node, l.far.homeDead(node))
 	case remote.Refused:
 		l.cfg.Logger.Warn("a message to another node was given back", "node", node, "err", n.Err)
 	}
@@ -249,7 +249,7 @@ func (l *links) doubt(node ids.Home, err *errs.Error) {
 
 // abandon ends what a job of this node had on another one, which does not answer.
 func (l *links) abandon(job ids.JobID, node ids.Home) {
-	err := errs.New(errs.CodeWorkerCrashed, "node %v does not answer", node)
+	err := errs.New(errs.CodeWorkerCrashed, "node %s does not answer", l.nameOf(node))
 	for _, s := range l.workersOf(job, node) {
 		l.endSession(s, err)
 	}

@@ -184,7 +184,7 @@ func (l *links) gone(m *internode.ClientGone) {
 
 // closed ends what a job of this node had on another one: its workers there are gone, and nothing more is said of them.
 func (l *links) closed(node ids.Home, job ids.JobID) {
-	err := errs.New(errs.CodeDisconnected, "node %v has closed job %v", node, job)
+	err := errs.New(errs.CodeDisconnected, "node %s has closed job %v", l.nameOf(node), job)
 	for _, s := range l.workersOf(job, node) {
 		l.endSession(s, err)
 		l.owners.post(job, owner.ClientGone{Client: s.id, Err: err})

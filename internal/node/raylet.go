@@ -74,6 +74,7 @@ func (c Config) resources() []wire.Resource {
 // their leases.
 func (r *rayletShell) build(start actors.Start) (actors.Core[raylet.Event, raylet.Effect], []raylet.Event, error) {
 	cfg := raylet.Config{
+		Name:       r.cfg.Name,
 		Resources:  r.cfg.resources(),
 		Labels:     r.cfg.labels(r.numbers.Row().Home),
 		FirstLease: r.numbers.lastLease(start.Restart),

@@ -17,7 +17,7 @@ import (
 func (n *Node) startDirectory() {
 	n.directory = &part[directory.Event, directory.Effect]{do: n.doDirectory, poisoned: n.refuseName}
 	n.directory.build = func(restart int) (core[directory.Event, directory.Effect], []directory.Event) {
-		c := directory.New(n.home)
+		c := directory.New(n.home, n.name)
 		if restart == 0 {
 			return c, nil
 		}

@@ -32,6 +32,8 @@ type CoreConfig struct {
 	CloseAfter time.Duration
 	// WaitForNodes is how long a demand that no node can run waits for one that can, before its owner is told.
 	WaitForNodes time.Duration
+	// NameOf is what a node is called in errors; nil: its home.
+	NameOf func(ids.Home) string
 }
 
 // Core stands between the owners of this node's jobs and the schedulers of all nodes. It is not safe for concurrent use.
@@ -68,6 +70,9 @@ func New(cfg CoreConfig) (*Core, error) {
 		return nil, err
 	}
 	cfg.Patience = cmp.Or(cfg.Patience, DefaultPatience)
+	if cfg.NameOf == nil {
+		cfg.NameOf = ids.Home.String
+	}
 	cfg.CloseAfter = cmp.Or(cfg.CloseAfter, DefaultCloseAfter)
 	ns := &nodes{step: &step{cfg: cfg}, view: View{Self: cfg.Self, Last: cfg.Self}, peers: map[ids.Home]*peer{cfg.Self: {}}, gone: make(map[ids.Home]bool)}
 	return &Core{nodes: ns, jobs: make(map[ids.JobID]*job), leases: make(map[ids.LeaseID]*lease)}, nil

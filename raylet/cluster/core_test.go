@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"mobula/internal/errs"
@@ -94,6 +95,35 @@ func settled(es []Effect) (heard, back bool) {
 		}
 	}
 	return heard, back
+}
+
+// Errors call a node what lists call it.
+func TestErrorsNameNodes(t *testing.T) {
+	c := newCore(t, CoreConfig{NameOf: func(h ids.Home) string { return "n" + h.String() }})
+	job := ids.JobID(self.ID(1))
+	want := func(class sched.Class, cpus int64) Event {
+		opts := &wire.TaskOptions{Func: "f", Affinity: wire.AffinityHard, Node: 4, Resources: []wire.Resource{{Name: sched.CPU, Amount: cpus * sched.OneCPU}}}
+		return FromOwner{job, sched.Want{Key: sched.ClassKey{Job: job, Class: class}, Opts: opts, Backlog: 1}}
+	}
+	var said []string
+	for _, ev := range []Event{
+		NodeReport{node(self, 10)}, NodeUp{4}, NodeReport{node(4, 10)}, want(1, 100), want(2, 1),
+		FromScheduler{4, job, sched.Granted{Key: sched.ClassKey{Job: job, Class: 2}, Lease: ids.LeaseID(ids.Home(4).ID(1))}}, NodeGone{4},
+	} {
+		for _, e := range c.Step(1, ev) {
+			if to, is := e.(ToOwner); is {
+				switch m := to.Msg.(type) {
+				case sched.Infeasible:
+					said = append(said, m.Err.Error())
+				case sched.Revoked:
+					said = append(said, m.Err.Error())
+				}
+			}
+		}
+	}
+	if len(said) != 2 || !strings.Contains(said[0], "on node n4: no node can run it") || !strings.Contains(said[1], "its node n4 is gone") {
+		t.Errorf("it says %q", said)
+	}
 }
 
 // After a restart of its owner one out of turn does not go back either.

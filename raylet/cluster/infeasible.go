@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
 // infeasible says why no node can run a shape: how many nodes lack what.
-func infeasible(v *View, s *Shape) *errs.Error {
+func infeasible(v *View, s *Shape, nameOf func(ids.Home) string) *errs.Error {
 	var other, away, labels, idle int
 	short := make([]int, len(s.Need)) // nodes that have too little of it, and enough of those before it
 	most := make([]int64, len(s.Need))
@@ -46,5 +47,5 @@ func infeasible(v *View, s *Shape) *errs.Error {
 		say(short[i], "with too little %s, at most %s", x.Name, sched.Amount(x.Name, most[i]))
 	}
 	return errs.New(errs.CodeUnschedulable, "%s: no node can run it: of %d nodes %s; ask less or start a node that has it",
-		s, len(v.Nodes), strings.Join(why, "; "))
+		s.text(nameOf), len(v.Nodes), strings.Join(why, "; "))
 }

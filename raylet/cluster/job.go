@@ -177,7 +177,7 @@ func (c *Core) onJobClosed(ev JobClosed) {
 			c.onHolds(Holds{Job: ev.Job, Node: ev.Node, Objects: true})
 		}
 	} else {
-		c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %v has ended what it had of the job", ev.Node))
+		c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %s has ended what it had of the job", c.cfg.NameOf(ev.Node)))
 	}
 	j.unask(ev.Node)
 	c.askAgain(ev.Node, []*job{j}) // its scheduler has forgotten what it refused

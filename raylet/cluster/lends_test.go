@@ -35,7 +35,7 @@ func TestANodeWithoutCPUsTakesWhatNamesIt(t *testing.T) {
 	} {
 		c.run(t)
 	}
-	err := infeasible(&View{Self: 1, Nodes: []Node{noCPUs(1), noCPUs(2)}}, &Shape{})
+	err := infeasible(&View{Self: 1, Nodes: []Node{noCPUs(1), noCPUs(2)}}, &Shape{}, ids.Home.String)
 	if want := "no resources: no node can run it: of 2 nodes 2 without CPUs, which take only what names them; ask less or start a node that has it"; err.Msg != want {
 		t.Errorf("the error is %s", err.Msg)
 	}

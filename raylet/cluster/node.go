@@ -147,7 +147,7 @@ func (c *Core) onNodeGone(id ids.Home) {
 		}
 		j.unask(id)
 	}
-	c.loseAll(id, nil, nodeGone(id))
+	c.loseAll(id, nil, c.nodeGone(id))
 	c.abilityChanged()
 }
 
@@ -172,7 +172,7 @@ func (c *Core) onJobAbandoned(ev JobAbandoned) {
 	if j == nil || j.at(ev.Node) == nil {
 		return
 	}
-	c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %v does not answer", ev.Node))
+	c.loseAll(ev.Node, j, errs.New(errs.CodeWorkerCrashed, "node %s does not answer", c.cfg.NameOf(ev.Node)))
 	for _, cl := range j.classes {
 		if i, known := cl.find(ev.Node); known { // the node stays in the view
 			c.unplace(cl, &cl.shares[i], cl.shares[i].placed)
@@ -209,6 +209,6 @@ func (c *Core) loseAll(id ids.Home, of *job, err *errs.Error) {
 	}
 }
 
-func nodeGone(id ids.Home) *errs.Error {
-	return errs.New(errs.CodeWorkerCrashed, "its node %v is gone", id)
+func (s *step) nodeGone(id ids.Home) *errs.Error {
+	return errs.New(errs.CodeWorkerCrashed, "its node %s is gone", s.cfg.NameOf(id))
 }

@@ -151,7 +151,7 @@ func (c *Core) withdraw(cl *class) {
 // is why: it may start the next one.
 func (ns *nodes) whyNot(cl *class) *errs.Error {
 	if !ns.staysHome(cl) && !slices.ContainsFunc(ns.view.Nodes, func(n Node) bool { return n.able(&cl.shape) }) {
-		return infeasible(&ns.view, &cl.shape)
+		return infeasible(&ns.view, &cl.shape, ns.cfg.NameOf)
 	}
 	var why *errs.Error
 	for i := range cl.shares {

@@ -193,7 +193,7 @@ func (c *Core) adopt(j *job, h sched.Holdings) {
 		}
 		err := j.emptied[n]
 		if c.peers[n] == nil && err == nil {
-			err = nodeGone(n)
+			err = c.nodeGone(n)
 		}
 		if err != nil {
 			c.tell(j, sched.Revoked{Lease: l.Lease, Worker: l.Worker, Err: err})

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -86,7 +85,9 @@ func (s Shape) Equal(o Shape) bool {
 func (s *Shape) asks(name string) bool { return amountOf(s.Need, name) > 0 }
 
 // String names the shape: "CPU 1, GPU 2, on nodes where zone in (a, b), spread".
-func (s Shape) String() string {
+func (s Shape) String() string { return s.text(ids.Home.String) }
+
+func (s *Shape) text(nameOf func(ids.Home) string) string {
 	var parts []string
 	for _, x := range s.Need {
 		parts = append(parts, x.Name+" "+sched.Amount(x.Name, x.Amount))
@@ -104,9 +105,9 @@ func (s Shape) String() string {
 	case st.Kind == Spread:
 		parts = append(parts, "spread")
 	case st.Kind == Affinity && st.Soft:
-		parts = append(parts, fmt.Sprintf("rather on node %v", st.Node))
+		parts = append(parts, "rather on node "+nameOf(st.Node))
 	case st.Kind == Affinity:
-		parts = append(parts, fmt.Sprintf("on node %v", st.Node))
+		parts = append(parts, "on node "+nameOf(st.Node))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"cmp"
 	"container/list"
 	"fmt"
 	"slices"
@@ -21,6 +22,7 @@ const (
 
 // Config configures a Core.
 type Config struct {
+	Name      string            // of the node, in errors; empty: its home
 	Resources []wire.Resource   // of the node, in thousandths; memory in bytes
 	Labels    map[string]string // of the node
 	Quantum   time.Duration     // 0: DefaultQuantum
@@ -51,6 +53,7 @@ type Counters struct {
 type Core struct {
 	res      *resources
 	home     ids.Home
+	name     string
 	labels   map[string]string
 	quantum  int64
 	nextID   ids.LeaseID
@@ -80,6 +83,7 @@ func New(cfg Config) (*Core, []Effect, error) {
 	c := &Core{
 		res:     newResources(cfg.Resources),
 		home:    cfg.FirstLease.Home(),
+		name:    cmp.Or(cfg.Name, cfg.FirstLease.Home().String()),
 		labels:  cfg.Labels,
 		quantum: int64(cfg.Quantum),
 		nextID:  cfg.FirstLease,

@@ -24,8 +24,8 @@ func (c *Core) elsewhere(opts *wire.TaskOptions) *errs.Error {
 		return nil
 	}
 	if opts.Affinity == wire.AffinityHard && opts.Node != c.home {
-		return errs.New(errs.CodeUnschedulable, "%s asks for node %v, this is node %v; ask for a node that is there, or prefer it and let others do",
-			funcName(opts), opts.Node, c.home)
+		return errs.New(errs.CodeUnschedulable, "%s asks for node %v, this is node %s; ask for a node that is there, or prefer it and let others do",
+			funcName(opts), opts.Node, c.name)
 	}
 	lacks := wire.Selector(opts.Labels).Unmet(c.labels)
 	if lacks == nil {

@@ -13,7 +13,7 @@ import (
 // labelled is a node of home 3, with labels.
 func labelled(t *testing.T) *Core {
 	t.Helper()
-	c, _, err := New(Config{Resources: res(CPU, 2000), Labels: map[string]string{"zone": "a", "mobula.io/os": "linux"}, FirstLease: ids.LeaseID(ids.Home(3).ID(0))})
+	c, _, err := New(Config{Name: "n3", Resources: res(CPU, 2000), Labels: map[string]string{"zone": "a", "mobula.io/os": "linux"}, FirstLease: ids.LeaseID(ids.Home(3).ID(0))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestANodeRunsWhatItIsAskedFor(t *testing.T) {
 		{"not its value", wire.TaskOptions{Labels: zone(wire.LabelNotIn, "a")}, "f asks for a node where zone not in (a), this node has zone=a"},
 		{"a label that it has not", wire.TaskOptions{Labels: append(zone(wire.LabelExists), ssd...)}, "f asks for a node where ssd exists, this node has no label ssd"},
 		{"itself", wire.TaskOptions{Affinity: wire.AffinityHard, Node: 3}, ""},
-		{"another node", wire.TaskOptions{Affinity: wire.AffinityHard, Node: 0}, "f asks for node 0, this is node 3"},
+		{"another node", wire.TaskOptions{Affinity: wire.AffinityHard, Node: 0}, "f asks for node 0, this is node n3"},
 		{"rather another node", wire.TaskOptions{Affinity: wire.AffinitySoft, Node: 0}, ""},
 		{"rather another label", wire.TaskOptions{PreferLabels: ssd}, ""},
 		{"the label, and more than there is", wire.TaskOptions{Labels: zone(wire.LabelIn, "a"), Resources: big}, "f asks 9 CPU, this node has 2"},

@@ -20,6 +20,8 @@ type Config struct {
 	Limit uint64
 	First uint64 // number of the first fetch, above those of the core before
 	Kept  []Kept // what lies in the cache
+
+	NameOf func(ids.Home) string // what a node is called in errors; nil: its home
 }
 
 // Kept is a blob of the cache.
@@ -33,6 +35,7 @@ type Kept struct {
 // Core is the logic. It is not safe for concurrent use.
 type Core struct {
 	limit   uint64
+	nameOf  func(ids.Home) string
 	next    uint64 // number of the next fetch
 	now     int64
 	asking  []Want   // asked, and not yet answered
@@ -45,9 +48,12 @@ type Core struct {
 
 // New makes a core.
 func New(cfg Config) *Core {
-	c := &Core{limit: cfg.Limit, next: max(cfg.First, 1), cache: make(map[Hash]*Kept)}
+	c := &Core{limit: cfg.Limit, nameOf: cfg.NameOf, next: max(cfg.First, 1), cache: make(map[Hash]*Kept)}
 	if c.limit == 0 {
 		c.limit = Limit
+	}
+	if c.nameOf == nil {
+		c.nameOf = ids.Home.String
 	}
 	for _, k := range cfg.Kept {
 		k.Jobs = slices.Clone(k.Jobs)
@@ -120,7 +126,7 @@ func (c *Core) found(ev Found) {
 			continue
 		}
 		if f.size != ev.Size {
-			c.emit(Failed{Key: w.Key, Err: errs.New(errs.CodeProtocol, "node %v says that blob %v has %d bytes, another node that it has %d", ev.Node, ev.Hash, ev.Size, f.size)})
+			c.emit(Failed{Key: w.Key, Err: errs.New(errs.CodeProtocol, "node %s says that blob %v has %d bytes, another node that it has %d", c.nameOf(ev.Node), ev.Hash, ev.Size, f.size)})
 			return
 		}
 		f.wants = append(f.wants, w)
@@ -144,7 +150,7 @@ func (c *Core) over(job ids.JobID) {
 }
 
 func (c *Core) nodeGone(node ids.Home) {
-	c.end(func(w Want) bool { return w.From == node }, errs.New(errs.CodeWorkerCrashed, "node %v is gone", node))
+	c.end(func(w Want) bool { return w.From == node }, errs.New(errs.CodeWorkerCrashed, "node %s is gone", c.nameOf(node)))
 }
 
 // end fails wants. A fetch goes on for those that are left of it.

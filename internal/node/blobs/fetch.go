@@ -117,7 +117,7 @@ func (c *Core) chunk(ev Chunk) {
 		}
 		err := ev.Err
 		if want := f.chunkAt(ev.Offset); err == nil && uint64(len(ev.Data)) != want {
-			err = errs.New(errs.CodeProtocol, "node %v sent %d bytes of %v at %d, where %d were asked for", ev.Node, len(ev.Data), w.Key.Kind, ev.Offset, want)
+			err = errs.New(errs.CodeProtocol, "node %s sent %d bytes of %v at %d, where %d were asked for", c.nameOf(ev.Node), len(ev.Data), w.Key.Kind, ev.Offset, want)
 		}
 		if err != nil {
 			c.leave(f, func(o Want) bool { return o == w }, err)
