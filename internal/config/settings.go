@@ -27,7 +27,7 @@ type setting struct {
 // settings is the list of all settings. Each entry sets its static default when the list is made.
 func (c *Config) settings() []setting {
 	var t table
-	t.text(&c.Name, "name", "", "host name and process id", "Name of the node, as lists and logs show it.")
+	t.text(&c.Name, "name", "", "the one that the node in this directory had before, or one made of the host name", "Name of the node, as lists and logs show it.")
 	t.text(&c.Dir, "dir", "", "mobula-UID/default under the directory for temporary files; of an embedded node a fresh one", "Directory of the node's socket, logs, control plane and owner logs. One node a directory.")
 	t.servers(&c.GCS, "gcs", "Control plane, which has the names of actors and the nodes of a cluster: \"embedded\" in the node, or the URL of a NATS server with JetStream, or those of a set of servers, with commas.")
 	t.text(&c.Namespace, "namespace", "default", "", "Namespace of actor names for programs that name none.")

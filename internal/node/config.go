@@ -26,7 +26,7 @@ import (
 
 // Config configures a node. The zero value of a field means its default.
 type Config struct {
-	Name string // default: host name and process
+	Name string // default: of a node that is kept what it was called before, or by host name and identity; of another by host name and process
 	Dir  string // of socket, logs, control plane and owner logs; default: a fresh one under the user's runtime directory
 	Keep bool   // a standalone node: its segment and logs outlive the process, and a restart finds them
 
@@ -87,11 +87,6 @@ type Config struct {
 
 // withDefaults fills in what was not said.
 func (c Config) withDefaults() (Config, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
-	def(&c.Name, fmt.Sprintf("%s-%d", host, os.Getpid()))
 	if c.Wires == nil || c.Wires.Role != trust.Driver { // such a node runs no work unless told
 		def(&c.CPUs, float64(runtime.NumCPU()))
 	}

@@ -58,6 +58,7 @@ type Node struct {
 	blobs     blobShell
 
 	inspect *inspect.Inspector
+	renames bool // it goes on with a name that it was told once, and that another node may have been given since
 
 	once sync.Once
 	err  error // of Close; written in once
@@ -88,6 +89,9 @@ func (n *Node) claim() (err error) {
 	}
 	n.dir = n.place.dir
 	if n.identity, err = identityOf(n.dir, n.cfg.Keep); err != nil {
+		return err
+	}
+	if err = n.name(); err != nil {
 		return err
 	}
 	if n.clock = n.cfg.Clock; n.clock == (steady.Clock{}) {
@@ -176,6 +180,7 @@ func (n *Node) assemble(ctx context.Context) error {
 		n.wired.open,
 		n.control.join,
 		func() error { return n.numbers.open(ctx, n.base, n.register(), n.store.claim) },
+		func() error { return n.rename(ctx) },
 		n.wired.prepare,
 		n.jobs.start,
 		n.directory.start,

@@ -80,6 +80,9 @@ func New(cfg Config) *Observer {
 // Log is the node's logger: its records are exported too, where the OTEL_ variables say so.
 func (o *Observer) Log() *slog.Logger { return o.log }
 
+// Rename has the node be called otherwise, before it has begun. Only its log records keep the name that it had.
+func (o *Observer) Rename(name string) { o.cfg.Name = name }
+
 // Configure sets the bounds of what the node records and begins to serve metrics. Without it the
 // node records with the defaults and serves nothing. Only the first call counts.
 func (o *Observer) Configure(t Telemetry) error {
