@@ -2,7 +2,6 @@ package mobulatest
 
 import (
 	"context"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"mobula"
+	"mobula/internal/node"
 )
 
 const (
@@ -69,15 +69,15 @@ func left() []goleak.Option {
 	}
 }
 
-// tempDir is like t.TempDir, but short: a socket's path has 108 bytes at most.
+// tempDir is like t.TempDir, but short, since a socket's path has 108 bytes at most; and what a test leaves there that is killed goes with the next start of a node.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "mobula-") //nolint:usetesting // t.TempDir has the test's name in it
+	dir, remove, err := node.ProgramDir()
 	if err != nil {
 		t.Fatalf("mobulatest: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
+		if err := remove(); err != nil {
 			t.Errorf("mobulatest: %v", err)
 		}
 	})

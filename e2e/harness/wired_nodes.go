@@ -35,10 +35,25 @@ func freePorts(t *testing.T, n int) (out []int) {
 func WiredConfig(t *testing.T, name string) node.Config {
 	p := freePorts(t, 4)
 	return node.Config{
-		Name: name, Dir: filepath.Join(TempDir(t), name), Keep: true, CPUs: 1, StoreBytes: 64 << 20, Processes: true,
+		Name: name, Dir: filepath.Join(programDir(t), name), Keep: true, CPUs: 1, StoreBytes: 64 << 20, Processes: true,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("node", name),
 		Wires:  &node.Wires{Cluster: "test", Listen: "127.0.0.1:" + strconv.Itoa(p[0]), GossipPort: p[1], GCSPort: p[2], RoutesPort: p[3]},
 	}
+}
+
+// programDir is a directory of this process: what its nodes leave goes with the next start of a node, should the tests be killed.
+func programDir(t *testing.T) string {
+	t.Helper()
+	dir, remove, err := node.ProgramDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 // StartWired runs a node in this process.

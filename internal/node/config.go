@@ -2,11 +2,9 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -16,8 +14,6 @@ import (
 	"mobula/internal/fault"
 	"mobula/internal/labels"
 	"mobula/internal/memstat"
-	"mobula/internal/pidfd"
-	"mobula/internal/safefs"
 	"mobula/internal/steady"
 	"mobula/internal/trust"
 	"mobula/telemetry"
@@ -163,39 +159,6 @@ func (c Config) validate() error {
 		bad(amount < 0, "resource %q is %v; want 0 or more", name, float64(amount)/1000)
 	}
 	return errors.Join(all...)
-}
-
-// freshDir makes a directory that only the user may enter.
-func freshDir() (string, error) {
-	root := filepath.Join(os.TempDir(), fmt.Sprintf("mobula-%d", os.Getuid()))
-	if err := safefs.MakeDir(root); err != nil {
-		return "", dirError(root, err)
-	}
-	cleanDead(root)
-	dir, err := os.MkdirTemp(root, fmt.Sprintf("node-%d-", os.Getpid()))
-	if err != nil {
-		return "", errs.New(errs.CodeInvalid, "node directory: %v; set TMPDIR or the directory", err)
-	}
-	return dir, nil
-}
-
-// cleanDead removes what embedded nodes left that were killed: directories named after
-// a process that is gone, and whose lock nobody has (the process may be one of another container).
-func cleanDead(root string) {
-	entries, err := safefs.ReadDir(root)
-	if err != nil {
-		return // nothing to clean that could be seen
-	}
-	for _, e := range entries {
-		var pid int
-		if n, _ := fmt.Sscanf(e.Name(), "node-%d-", &pid); n != 1 || pid == os.Getpid() || !pidfd.Gone(pid) {
-			continue
-		}
-		if l, err := lockDir(filepath.Join(root, e.Name())); err == nil {
-			_ = os.RemoveAll(filepath.Join(root, e.Name())) // the next start tries again
-			_ = l.Close()                                   // with the lock's file
-		}
-	}
 }
 
 // machineMemory is the machine's memory in bytes, or the cgroup's limit where that is less.

@@ -117,6 +117,7 @@ var ownNames = []string{SocketName, "gcs", "owner", "jobs", jobfile.LostName, "l
 
 // claim takes a directory: the one that the node is told, or a fresh one.
 func (p *place) claim(cfg Config) (err error) {
+	cleanDead(placesRoot())
 	if cfg.Dir == "" {
 		if p.dir, err = freshDir(); err != nil {
 			return err

@@ -279,8 +279,19 @@ func TestOnlyDeadDirectoriesAreCleaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }() // a lock only
+	within := filepath.Join(root, fmt.Sprintf("node-%d-c", gone)) // a node that lives is in a directory of a dead process
+	in, err := lockDir(filepath.Join(within, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cleanDead(root)
-	if safefs.Exists(dead) || !safefs.Exists(alive) {
+	if safefs.Exists(dead) || !safefs.Exists(alive) || !safefs.Exists(within) {
+		t.Errorf("left are %q, want only %s and %s", tree(t, root), filepath.Base(alive), filepath.Base(within))
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if cleanDead(root); safefs.Exists(within) {
 		t.Errorf("left are %q, want only %s", tree(t, root), filepath.Base(alive))
 	}
 }
