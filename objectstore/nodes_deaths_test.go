@@ -131,3 +131,73 @@ func TestTheLastCopyIsKeptInAFullStore(t *testing.T) {
 		t.Errorf("%+v; lost %v, %+v", b.resolved, b.gone, b.lost)
 	}
 }
+
+// The core is lost while the last copy, which came for another job, is being made the object's: a new core knows that it is the last, and goes on.
+func TestAPanicLosesNoLastCopy(t *testing.T) {
+	for _, underWay := range []bool{false, true} {
+		for _, panics := range []int{1, 2} {
+			for _, told := range []bool{false, true} { // that nobody else has it, by the owner too
+				t.Run(fmt.Sprintf("under way %v, %d panics, told %v", underWay, panics, told), func(t *testing.T) {
+					all := newNodes(t, 2, idleConfig())
+					a, b := all[0], all[1]
+					a.join(1)
+					b.joinJob(2, 2)
+					a.put(1, put(1), 3*mib)
+					b.tell(put(1), 3*mib, a)
+					b.get(2, put(1))
+					settleAll(all, 0)
+					b.unpin(2, put(1), 1)
+					lose(all, a)
+					if underWay {
+						b.run(nil)
+					}
+					for range panics {
+						b.crash(true)
+						if told {
+							b.tell(put(1), 3*mib)
+						}
+						b.step(Drained{b.epoch})
+					}
+					settleAll(all[1:], time.Minute)
+					b.step(ClientGone{2})
+					b.step(DropJob{Job: 2})
+					settleAll(all[1:], time.Minute)
+					b.join(3)
+					b.get(3, put(1))
+					settleAll(all[1:], time.Minute)
+					if !b.got(put(1)) || len(b.gone)+len(b.lost) != 0 {
+						t.Errorf("%+v; lost %v, %+v", b.resolved, b.gone, b.lost)
+					}
+					b.unpin(3, put(1), 1)
+					b.step(Free{[]ids.ObjectID{put(1)}})
+					if s := b.c.Stats(); s.Held != 0 || len(b.c.all()) != 0 {
+						t.Errorf("left are %d objects, %+v", len(b.c.all()), s)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A copy that came for another job stays one after a panic: where the last other node dies then, it is the object.
+func TestACopyForAnotherJobIsOneAfterAPanic(t *testing.T) {
+	all := newNodes(t, 2, idleConfig())
+	a, b := all[0], all[1]
+	a.join(1)
+	b.joinJob(2, 2)
+	a.put(1, put(1), 3*mib)
+	b.tell(put(1), 3*mib, a)
+	b.get(2, put(1))
+	settleAll(all, 0)
+	b.unpin(2, put(1), 1)
+	b.crash(true)
+	b.step(Drained{b.epoch})
+	lose(all, a)
+	settleAll(all[1:], time.Minute)
+	b.join(3)
+	b.get(3, put(1))
+	settleAll(all[1:], time.Minute)
+	if !b.got(put(1)) || len(b.gone)+len(b.lost) != 0 {
+		t.Errorf("%+v; lost %v, %+v", b.resolved, b.gone, b.lost)
+	}
+}

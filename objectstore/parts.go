@@ -52,7 +52,7 @@ func NewCore(cfg Config) *Core {
 	c.spilling = &spilling{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects}
 	c.placing = &placing{step: s, clients: c.clients, space: c.space, progress: c.progress, objects: c.objects, demands: c.demands, restores: c.restores,
 		nodes: c.nodes, creates: c.creates, packs: c.packs, copies: c.copies, args: c.args, spilling: c.spilling}
-	c.recovery = &recovery{step: s, clients: c.clients, space: c.space, objects: c.objects, creates: c.creates, copies: c.copies}
+	c.recovery = &recovery{step: s, clients: c.clients, space: c.space, objects: c.objects, creates: c.creates, copies: c.copies, restores: c.restores}
 	return c
 }
 
@@ -321,5 +321,6 @@ type recovery struct {
 	objects       *objects
 	creates       *creates
 	copies        *copies
+	restores      *restores
 	inFlightFiles map[uint32]string // fallback files of no record, which an earlier core's reads may still fill
 }

@@ -46,17 +46,32 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 	}
 	var drop []uint32
 	blocks := make(map[ids.ObjectID]*object) // of packed values
+	bare := bareObjects{byID: make(map[ids.ObjectID]*object)}
+	if r.Connected {
+		bare.located = make(map[ids.ObjectID]Located)
+		for _, n := range r.Notes {
+			if at, is := n.Event.(Located); is {
+				bare.located[at.ID] = at
+			}
+		}
+	}
 	for _, copies := range []bool{false, true} {
 		for _, e := range r.Entries {
 			if e.State == record.StateClient || e.Copy != copies {
 				continue
 			}
-			if copies && c.replayCopy(e, r, blocks) || !copies && c.replay(e, r, blocks) {
+			if copies && c.replayCopy(e, r, blocks, bare) || !copies && c.replay(e, r, blocks, bare) {
 				used[e.Slot] = true
 			} else {
 				drop = append(drop, e.Slot)
 			}
 			c.nextSlot = max(c.nextSlot, e.Slot+1)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(bare.byID), ids.ObjectID.Compare) {
+		if o := bare.byID[id]; len(o.copies) == 0 && !o.draining {
+			delete(used, o.slot)
+			drop = append(drop, o.slot)
 		}
 	}
 	for id := range c.old {
@@ -95,7 +110,7 @@ func Rebuild(cfg Config, r Replay) (*Core, []Event) {
 }
 
 // replay takes one record over; false if nothing of it is of use.
-func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*object, bare bareObjects) bool {
 	switch e.State {
 	case record.StateGranted:
 		return rc.replayGrant(e, r)
@@ -113,7 +128,7 @@ func (rc *recovery) replay(e record.Entry, r Replay, blocks map[ids.ObjectID]*ob
 	if !o.resident {
 		o.block, o.file, o.path = alloc.Block{}, 0, ""
 		if !o.spilled {
-			return o.draining
+			return bare.add(o, e.Packed) || o.draining
 		}
 	}
 	if e.Packed {
@@ -218,6 +233,11 @@ func (rc *recovery) begin(e begin) {
 	for _, job := range sortedKeys(byJob) {
 		rc.emit(ToOwner{job, Inventory{Job: job, Objects: byJob[job], Left: left[job]}})
 	}
+	for _, x := range rc.copies.sortedCopies() { // the last copies of objects that were being rescued
+		if o := x.of; o != nil && !o.resident && !o.spilled && len(o.elsewhere) == 0 {
+			rc.restores.rescue(o)
+		}
+	}
 	for _, id := range rc.clients.sortedClients() {
 		rc.clients.toClient(id, &wire.Resync{Component: wire.ComponentStore, Epoch: rc.epoch})
 	}
@@ -251,7 +271,7 @@ func (rc *recovery) inFlightReadsDone() {
 			rc.space.punchUnwritten(d.block)
 		}
 		rc.space.freeBlock(d.block)
-		if d.o.draining = false; d.o.spilled { // else only its record was kept, for the block
+		if d.o.draining = false; d.o.spilled || len(d.o.copies) > 0 { // else only its record was kept, for the block
 			rc.objects.record(d.o)
 			rc.objects.relist(d.o)
 		} else {
@@ -334,9 +354,39 @@ func sortedObjects(m map[ids.ObjectID]ref) []ids.ObjectID {
 	return out
 }
 
+// bareObjects are those without bytes of their own, of a core that panicked: they are on other nodes, as a note says, or were on one that is gone, and what another job's
+// processes read here is the last copy. One of which no such copy is found is dropped: a note brings it back.
+type bareObjects struct {
+	byID    map[ids.ObjectID]*object
+	located map[ids.ObjectID]Located // nil: the process has died, and with it whoever knew where objects are
+}
+
+func (b bareObjects) add(o *object, packed bool) bool {
+	if b.located == nil || packed || b.byID[o.id] != nil || o.job != o.id.Job() {
+		return false
+	}
+	b.byID[o.id] = o
+	return true
+}
+
+// of finds what a copy is of. nil: there is none, or what is on other nodes is another attempt's.
+func (b bareObjects) of(id ids.ObjectID) *object {
+	o := b.byID[id]
+	if o == nil {
+		return nil
+	}
+	if at, is := b.located[id]; is {
+		if at.Attempt != o.attempt {
+			return nil
+		}
+		o.elsewhere = slices.Clone(at.On)
+	}
+	return o
+}
+
 // replayCopy takes a copy over. One whose object is not there any more is an orphan: it keeps its place until all clients have said what they hold, and then
 // for those who have it pinned.
-func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object) bool {
+func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID]*object, bare bareObjects) bool {
 	x := &object{id: e.ID, attempt: e.Attempt, slot: e.Slot, size: e.Size, job: e.Job}
 	if e.State == record.StateRestoring {
 		rc.replayRead(x, e)
@@ -347,8 +397,11 @@ func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID
 	}
 	x.resident, x.block, x.file, x.path = true, e.Block, e.File, e.Path
 	of := rc.objects.objs[e.ID].o
-	if e.Packed {
+	switch {
+	case e.Packed:
 		of = blocks[e.ID]
+	case of == nil:
+		of = bare.of(e.ID)
 	}
 	switch {
 	case of != nil && (of.values != nil) == e.Packed && of.attempt == e.Attempt && of.size == e.Size && of.job != e.Job && of.copies[e.Job] == nil:
@@ -357,6 +410,9 @@ func (rc *recovery) replayCopy(e record.Entry, r Replay, blocks map[ids.ObjectID
 			of.copies = make(map[ids.JobID]*object)
 		}
 		of.copies[e.Job] = x
+		if bare.byID[e.ID] == of {
+			rc.objects.objs[e.ID] = ref{o: of}
+		}
 	case len(rc.clients.old) == 0:
 		if e.File != 0 {
 			rc.space.fallbackBytes -= e.Size // it is dropped with the files of no record
