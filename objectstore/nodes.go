@@ -13,7 +13,7 @@ import (
 // that an object is restored from: what is known to be elsewhere needs no write before its memory is used again, and is imported when
 // somebody asks for it. The other way round another node reads an object here under a pin of its own, an export.
 
-// located takes an owner's word on where else an object is.
+// located takes an owner's word on where else an object is. Where that is nowhere, the owner is told whether it is here.
 func (no *nodes) located(e Located) {
 	o := no.objects.objs[e.ID].o
 	switch {
@@ -38,6 +38,9 @@ func (no *nodes) located(e Located) {
 		no.objects.recordWith(o, append([]byte{}, e.Meta...))
 	}
 	no.setElsewhere(o, slices.Clone(e.On))
+	if len(e.On) == 0 && (o.resident || o.spilled) && !o.dead && !o.gone {
+		no.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}}) // it stays from now on: only a copy is dropped without a word
+	}
 }
 
 // setElsewhere notes the nodes that have an object. One that is on none, and not here, is lost; one that is here for another job alone is kept for its own.

@@ -21,6 +21,8 @@ type copySet struct {
 	on   []ids.Home // have a copy, the primary first
 	told []ids.Home // were told of the object, and may have asked for it; those in on are not in here
 
+	promoting bool // the job's own node, which has a copy, was asked to keep it, and is yet to say that it has it still
+
 	lacked int64 // when a store could last not get it from the node that keeps it, which was asked then; 0: never from this one, or one got it since
 	asked  int64 // when the questions began of which that was the last
 }
@@ -82,6 +84,9 @@ func (set *copySet) located(on []ids.Home) objectstore.Located {
 
 // imported notes that a node has a copy now. One that was freed meanwhile is dropped there already.
 func (cp *copies) imported(node ids.Home, m objectstore.Imported) {
+	if set := cp.byID[m.ID]; set != nil && set.o.attempt == m.Attempt && set.promoting && node == cp.home() {
+		cp.promoted(set)
+	}
 	if set := cp.byID[m.ID]; set != nil && set.o.attempt == m.Attempt && !slices.Contains(set.on, node) {
 		cp.change(set, func() { set.on, set.told = append(set.on, node), without(set.told, node) })
 		set.lacked = 0
@@ -107,6 +112,7 @@ func (cp *copies) found(o *objRec, node ids.Home, s *objectstore.SealedInfo) {
 func (cp *copies) evicted(node ids.Home, m objectstore.Evicted) {
 	if set := cp.byID[m.ID]; set != nil && set.on[0] != node && slices.Contains(set.on, node) {
 		set.on, set.told = without(set.on, node), append(set.told, node)
+		set.promoting = set.promoting && node != cp.home()
 	}
 }
 
@@ -139,12 +145,22 @@ func (cp *copies) keepSafe(o *objRec) {
 	}
 }
 
-// promoteHome has the job's own node keep an object that it has a copy of.
+// promoteHome has the job's own node keep an object that it has a copy of. It may be dropping that just now: who keeps the object is told of it, and may drop its own, only
+// when the node has said that it has it still.
 func (cp *copies) promoteHome(set *copySet) {
+	set.promoting = true
+	cp.toStoreAt(cp.home(), set.located(nil))
+}
+
+// promoted has the job's own node be the one that keeps an object.
+func (cp *copies) promoted(set *copySet) {
+	set.promoting = false
+	if set.on[0] == cp.home() || !slices.Contains(set.on, cp.home()) {
+		return
+	}
 	was := set.on[0]
 	set.on = slices.Insert(without(set.on, cp.home()), 0, cp.home())
 	set.lacked = 0
-	cp.toStoreAt(cp.home(), set.located(nil))
 	cp.toStoreAt(was, set.located([]ids.Home{cp.home()}))
 	cp.journal.logObject(set.o, set.o.res, set.o.attempt, cp.home())
 }
@@ -209,6 +225,7 @@ func (cp *copies) lost(o *objRec, node ids.Home) bool {
 		return false
 	case set.on[0] != node:
 		cp.change(set, func() { set.on, set.told = without(set.on, node), append(without(set.told, node), node) })
+		set.promoting = set.promoting && node != cp.home()
 		cp.toStoreAt(set.on[0], set.located(nil))
 		set.lacks(cp.now)
 		return false

@@ -31,6 +31,12 @@ func (t *taskRec) options() *wire.TaskOptions {
 // retriable tells whether a task may run again at all.
 func retriable(t *taskRec) bool { return retries(t) != 0 }
 
+// retryLeft tells whether a retry is left to make what the task has made again.
+func retryLeft(t *taskRec) bool {
+	n := retries(t)
+	return n < 0 || int64(t.tries) < int64(n) || n > 0 && t.nret == wire.Streaming && t.x.stream.owed
+}
+
 // charge takes one retry, and is false if none is left.
 func (lf *life) charge(t *taskRec) bool {
 	return lf.chargeTo(t, &t.tries, retries(t))
@@ -50,7 +56,9 @@ func (lf *life) chargeTo(t *taskRec, count *uint32, n int32) bool {
 	if n >= 0 && int64(*count) >= int64(n) {
 		return false
 	}
-	*count++
+	if *count++; n >= 0 && int64(*count) == int64(n) {
+		lf.objects.keptValues.losses++ // it makes nothing again from now on
+	}
 	lf.stats.Retried++
 	lf.journal.logRetry(t)
 	return true

@@ -7,7 +7,7 @@ import (
 	"mobula/raylet/owner/object"
 )
 
-// A put cannot be made again, nor the result of an actor's call or of a task without retries. What was made of it can, as long as its value is there: so while objects of
+// A put cannot be made again, nor the result of an actor's call or of a task without retries, or with none left. What was made of it can, as long as its value is there: so while objects of
 // the job are in the stores of several nodes, each of which may die with what it has, such a value is kept that nobody refers to any more and lineage needs. One store
 // keeps it, and spills it like any other. Of all such values there are MaxKeptBytes at most: the oldest are freed for others, and all of them when a store has no room
 // left on disk either. On a node that is alone none is kept: what was made of such a value then, and is used on other nodes later, is kept in its place.
@@ -17,7 +17,7 @@ type keptValues struct {
 	size   map[ids.ObjectID]int64
 	order  []ids.ObjectID // oldest first; those that are not in size any more are to be passed over
 	bytes  int64
-	losses uint32 // how often a value was freed without a look at what makes it again
+	losses uint32 // how often a value was freed without a look at what makes it again, or the last retry of a task taken
 }
 
 // keep keeps the value of an object that nothing but lineage needs, if it is to be kept.
@@ -52,9 +52,10 @@ func (os *objects) freeOldest() {
 	}
 }
 
-// madeAgain tells whether a task may make the object again: one that runs, or that is kept for it.
+// madeAgain tells whether a task may make the object again: one that runs, or that is kept for it, and has a retry left for that.
 func (o *objRec) madeAgain() bool {
-	return o.rec != nil && (o.rec.flags&taskLineage != 0 || !o.rec.state.Terminal())
+	t := o.rec
+	return t != nil && !t.isCall() && !t.isCreation() && (t.flags&taskLineage != 0 || !t.state.Terminal()) && retryLeft(t)
 }
 
 // maxRemakeWalk bounds the objects that are looked at to tell whether one can be made again.

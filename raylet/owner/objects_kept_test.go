@@ -7,6 +7,7 @@ import (
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
+	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
 	"mobula/raylet/sched"
 	"mobula/wire"
@@ -250,5 +251,77 @@ func TestWhatIsKeptForLineageOutlivesANode(t *testing.T) {
 		if st := s.state(spec); st != task.PendingNode {
 			t.Errorf("with a copy on node %v, the task of what was made of it is %v", at, st)
 		}
+	}
+}
+
+// The result of a task that has no retry left is kept as one of a task that may not run again.
+func TestAResultWithoutARetryLeftIsKeptForLineage(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	spec := s.makeStored(&wire.TaskOptions{Func: "twice", NumReturns: 1, MaxRetries: 1})
+	id := spec.ID.Return(0)
+	s.step(FromStore{Msg: objectstore.Lost{ID: id}})
+	s.from(driver, &wire.Get{ID: id}) // it is made again
+	l := s.grant(worker)
+	x := s.executed(worker)
+	s.from(worker, &wire.Seal{ID: id, Attempt: x.Attempt, Size: 8})
+	s.done(worker, l, x, stored())
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	of := s.madeFrom(far, id)
+	if got := s.freedAt(id); slices.Contains(got, 0) {
+		t.Errorf("it is freed on the nodes %v", got)
+	}
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{of.ID.Return(0)}})
+	if got := s.freedAt(id); !slices.Contains(got, 0) {
+		t.Errorf("it is freed on the nodes %v with what was made of it", got)
+	}
+	s.wantEmpty()
+}
+
+// The job's own node is to keep a value of which it drops its copy at that moment: whoever kept it until then is told of no other copy before the node has said that it
+// has one, and so does not drop the last.
+func TestTwoEvictionsLoseNoKeptValue(t *testing.T) {
+	for _, evicted := range []bool{true, false} {
+		s := newScript(t, Config{})
+		far := s.elsewhere(farNode, 1)
+		once := s.submit(&wire.TaskOptions{Func: "once", NumReturns: 1})
+		l := s.grant(far)
+		x := s.executed(far)
+		arg := once.ID.Return(0)
+		s.from(far, &wire.Seal{ID: arg, Attempt: x.Attempt, Size: 8},
+			&wire.Done{Task: once.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{stored()}, Times: wire.Times{Started: 1, Ended: 9e6}})
+		s.step(FromSched{sched.Reclaim{Lease: l}})
+		s.from(driver, &wire.Get{ID: arg, Fetch: true})
+		s.step(FromStore{Node: 0, Msg: objectstore.Imported{ID: arg, Attempt: x.Attempt}})
+		mayDrop := func() bool { // whether the other node was told of a copy elsewhere
+			return slices.ContainsFunc(s.out, func(e Effect) bool {
+				at, is := e.msg.(objectstore.Located)
+				return is && e.Node == farNode && at.ID == arg && len(at.On) > 0
+			})
+		}
+		spec := s.madeFrom(far, arg)
+		if mayDrop() {
+			t.Fatal("the other node may drop what may be the last copy")
+		}
+		if !evicted {
+			s.step(FromStore{Node: 0, Msg: objectstore.Imported{ID: arg, Attempt: x.Attempt}})
+			if on := s.c.copies.of(s.c.object(arg)); !mayDrop() || on[0] != 0 {
+				t.Errorf("the node has it still, and it is on %v; the other may drop it: %v", on, mayDrop())
+			}
+		} else {
+			for _, m := range []objectstore.OwnerMsg{objectstore.Evicted{ID: arg}, objectstore.Lost{ID: arg, Copy: x.Attempt, Err: errs.New(errs.CodeObjectLost, "gone")}} {
+				if s.step(FromStore{Node: 0, Msg: m}); mayDrop() {
+					t.Errorf("after %T the other node may drop the last copy", m)
+				}
+			}
+			if o := s.c.object(arg); o.state != object.Stored || s.c.copies.of(o)[0] != farNode {
+				t.Errorf("it is %v on %v", o.state, s.c.copies.of(o))
+			}
+		}
+		s.from(driver, &wire.Release{IDs: []ids.ObjectID{spec.ID.Return(0)}})
+		if got := s.freedAt(arg); !slices.Contains(got, farNode) {
+			t.Errorf("it is freed on the nodes %v with what was made of it", got)
+		}
+		s.wantEmpty()
 	}
 }
