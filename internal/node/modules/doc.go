@@ -8,7 +8,7 @@
 //
 // # Bounds
 //
-// MaxBytes of files and MaxEntries names looked at: a driver whose script lies in a home directory is told so, instead of having all of it sent.
+// MaxBytes of files and MaxEntries of them. Data beside the modules is passed over by its name and does not count, up to MaxNames: a driver whose script lies in a home directory is told so, instead of having all of it sent.
 //
 // # What blocks
 //

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -105,11 +106,28 @@ func TestTooMuchIsRefused(t *testing.T) {
 	}
 	many := tree(t, "a.py", "b.py", "c/d.py", "c/e.py")
 	for left := range 6 {
-		p := packer{zip: zip.NewWriter(&bytes.Buffer{}), root: many, left: left}
+		p := packer{zip: zip.NewWriter(&bytes.Buffer{}), root: many, left: left, names: MaxNames}
 		err := p.dir(many, "0", false, nil)
 		if left < 5 && (!errors.Is(err, errs.ErrRuntimeSetup) || !strings.Contains(err.Error(), many)) || left == 5 && err != nil {
 			t.Errorf("five names, of which %d may be looked at: %v", left, err)
 		}
+	}
+	p := packer{zip: zip.NewWriter(&bytes.Buffer{}), root: many, left: 5, names: 4}
+	if err := p.dir(many, "0", false, nil); !errors.Is(err, errs.ErrRuntimeSetup) || !strings.Contains(err.Error(), many) {
+		t.Errorf("more names than may be read: %v", err)
+	}
+}
+
+// A script beside a great many files of data is sent without them.
+func TestDataBesideAScriptIsPassedOver(t *testing.T) {
+	root := tree(t, "main.py", "helper.py", "data/part-0", "data/README")
+	for i := range MaxEntries + 1 {
+		if err := os.Link(filepath.Join(root, "data/README"), filepath.Join(root, fmt.Sprintf("part-%d.csv", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := unpacked(t, root), []string{"0/helper.py", "0/main.py"}; !slices.Equal(got, want) {
+		t.Errorf("what goes along is %q, want %q", got, want)
 	}
 }
 

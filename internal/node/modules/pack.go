@@ -17,14 +17,15 @@ import (
 // The bounds.
 const (
 	MaxBytes   = 32 << 20 // of all files, before they are compressed
-	MaxEntries = 20_000   // names that are looked at
+	MaxEntries = 20_000   // files and directories that may go along
+	MaxNames   = 1 << 20  // names that are read, of data beside the modules too
 	maxDepth   = 64
 )
 
 // Pack writes a zip of the modules below the directories. What is of the directory roots[i] is in the zip's directory i.
 func Pack(w io.Writer, roots []string) error {
 	z := zip.NewWriter(w)
-	p := packer{zip: z, left: MaxEntries}
+	p := packer{zip: z, left: MaxEntries, names: MaxNames}
 	for i, root := range roots {
 		p.root = root
 		if err := p.dir(root, strconv.Itoa(i), false, nil); err != nil {
@@ -37,7 +38,8 @@ func Pack(w io.Writer, roots []string) error {
 type packer struct {
 	zip   *zip.Writer
 	root  string
-	left  int // names to look at
+	left  int // entries that may go along still
+	names int // and names that may be read
 	bytes int64
 }
 
@@ -60,15 +62,35 @@ func (p *packer) dir(path, name string, whole bool, above []inode) error {
 	if err != nil {
 		return nil // not for us to read: the driver cannot import from it either
 	}
-	if p.left -= len(files); p.left < 0 {
-		return errs.New(errs.CodeRuntimeSetup, "the driver imports modules from %s, in which there are more than %d files, so they cannot be sent to other nodes: %s", p.root, MaxEntries, advice)
+	if p.names -= len(files); p.names < 0 {
+		return p.tooMany(MaxNames, "files")
 	}
 	for _, f := range files {
+		if !whole && isData(f) {
+			continue
+		}
+		if p.left--; p.left < 0 {
+			return p.tooMany(MaxEntries, "modules and files of packages")
+		}
 		if err := p.entry(filepath.Join(path, f.Name()), name+"/"+f.Name(), f.Name(), whole, above); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (p *packer) tooMany(n int, what string) error {
+	return errs.New(errs.CodeRuntimeSetup, "the driver imports modules from %s, in which there are more than %d %s, so they cannot be sent to other nodes: %s", p.root, n, what, advice)
+}
+
+// isData tells whether nothing can be imported from an entry outside of packages, by its name and type alone: where data lies beside a script there may be much of it.
+func isData(f os.DirEntry) bool {
+	return !isModule(f.Name()) && (f.Type().IsRegular() || !importable(f.Name()))
+}
+
+// isModule tells whether a file's name can be that of a module.
+func isModule(name string) bool {
+	return strings.HasSuffix(name, ".py") || strings.HasSuffix(name, ".so")
 }
 
 // ownBinary is where the runtime's own Python package has its executable, which each node has already.
@@ -86,7 +108,7 @@ func (p *packer) entry(path, name, base string, whole bool, above []inode) error
 			return nil
 		}
 		return p.dir(path, name, whole || exists(path, "__init__.py"), above)
-	case info.Mode().IsRegular() && (whole || strings.HasSuffix(base, ".py") || strings.HasSuffix(base, ".so")):
+	case info.Mode().IsRegular() && (whole || isModule(base)):
 		return p.file(path, name)
 	}
 	return nil
