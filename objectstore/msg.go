@@ -243,7 +243,7 @@ type Packed struct {
 	Size uint64
 }
 
-// Imported says that an object was imported from another node: there is a copy here now.
+// Imported says that an object was imported from another node: there is a copy here now. It says too that one is here and stays, where the owner says that it is nowhere else.
 type Imported struct {
 	ID      ids.ObjectID
 	Attempt uint32
