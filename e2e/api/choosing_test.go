@@ -26,6 +26,10 @@ func TestTasksAndActorsChooseTheirNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			s, err := c.Status(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, o := range []mobula.NodeOption{mobula.OnNode(rc.NodeID), mobula.PreferNode(rc.NodeID), mobula.PreferNode("77")} {
 				get(ctx, t, e2eNodeID.Go(ctx, o), rc.NodeID)
 				get(ctx, t, tallyInc.Go(ctx, spawn(ctx, t, 3, o), mobula.V(1)), 4)
@@ -42,7 +46,7 @@ func TestTasksAndActorsChooseTheirNode(t *testing.T) {
 			}{
 				"asks for a node where zone in (b), this node has zone=a":        mobula.Labels{"zone": "b"},
 				"asks for a node where ssd exists, this node has no label ssd":   mobula.Labels{"zone": "a", "ssd": "exists()"},
-				"asks for node 77, this is node " + rc.NodeID:                    mobula.OnNode("77"),
+				"asks for node 77, this is node " + s.Node:                       mobula.OnNode("77"),
 				"asks for a node where mobula.io/arch not in (" + runtime.GOARCH: mobula.Labels{"mobula.io/arch": "!" + runtime.GOARCH},
 			} {
 				if _, err := e2eNodeID.Go(ctx, refused).Get(ctx); !errors.Is(err, mobula.ErrUnschedulable) || !strings.Contains(err.Error(), want) {

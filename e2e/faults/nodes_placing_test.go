@@ -170,7 +170,7 @@ func TestWhatNoNodeCanRunIsNamed(t *testing.T) {
 		"CPU 64: no node can run it: of 2 nodes 2 with too little CPU, at most 2":          {mobula.Resources{CPU: 64}},
 		"on nodes where zone in (z): no node can run it: of 2 nodes 2 without the labels":  {mobula.Labels{"zone": "in(z)"}},
 		"on node 77: no node can run it: of 2 nodes 2 not asked for":                       {mobula.OnNode("77")},
-		"CPU 2, on node 1: no node can run it: of 2 nodes 1 not asked for; 1 with too lit": {mobula.OnNode("1"), mobula.Resources{CPU: 2}},
+		"CPU 2, on node n1: no node can run it: of 2 nodes 1 not asked for; 1 with too li": {mobula.OnNode("1"), mobula.Resources{CPU: 2}},
 	} {
 		_, err := onNode.Go(ctx, mobula.V(0), opts...).Get(ctx)
 		if !errors.Is(err, mobula.ErrUnschedulable) || !strings.Contains(err.Error(), want) {
