@@ -156,7 +156,7 @@ func TestAPanicLosesNoLastCopy(t *testing.T) {
 						if told {
 							b.tell(put(1), 3*mib)
 						}
-						b.step(Drained{b.epoch})
+						b.step(Drained{Epoch: b.epoch})
 					}
 					settleAll(all[1:], time.Minute)
 					b.step(ClientGone{2})
@@ -191,7 +191,7 @@ func TestACopyForAnotherJobIsOneAfterAPanic(t *testing.T) {
 	settleAll(all, 0)
 	b.unpin(2, put(1), 1)
 	b.crash(true)
-	b.step(Drained{b.epoch})
+	b.step(Drained{Epoch: b.epoch})
 	lose(all, a)
 	settleAll(all[1:], time.Minute)
 	b.join(3)

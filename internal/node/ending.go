@@ -6,6 +6,9 @@ import (
 	"mobula/wire"
 )
 
+// ofOneJob is the policy of components that serve one job: one that never comes up is tried again each second, and does not end the node, which others use.
+var ofOneJob = actors.Policy{MaxRestarts: actors.Unlimited}
+
 // endNode has whoever runs this node end it, and tells its clients why: it must not go on.
 func (r *requests) endNode(why string, err *errs.Error) {
 	r.cfg.Logger.Error("the node ends", "why", why)

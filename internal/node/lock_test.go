@@ -278,7 +278,7 @@ func TestOnlyDeadDirectoriesAreCleaned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // a lock only
+	defer func() { _ = l.Close() }()                              // a lock only
 	within := filepath.Join(root, fmt.Sprintf("node-%d-c", gone)) // a node that lives is in a directory of a dead process
 	in, err := lockDir(filepath.Join(within, "0"))
 	if err != nil {

@@ -42,7 +42,7 @@ func (m *members) start(s *session) error {
 		},
 		Do:      func(self *actors.Ref[member.Event], e member.Effect) { m.do(s, self, e) },
 		Mailbox: 16,
-		Policy:  actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+		Policy:  ofOneJob,
 	})
 	if err != nil {
 		return err

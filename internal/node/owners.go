@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"mobula/actors"
 	"mobula/internal/ids"
@@ -99,7 +98,7 @@ func (t *owners) start(job ids.JobID, restored bool) (*ownerActor, error) {
 		Stop:     o.stop,
 		OnPoison: func(_ *actors.Ref[owner.Event], ev owner.Event, err error) { o.poison(ev, err) },
 		Mailbox:  1 << 16,
-		Policy:   actors.Policy{MaxRestarts: 20, Window: 10 * time.Second},
+		Policy:   ofOneJob,
 	})
 	if err != nil {
 		_ = log.Close()
