@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,11 +76,6 @@ func TestWhatAKilledTestLeavesIsSwept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range left {
-			if exists(path) {
-				return false
-			}
-		}
-		return !exists(dir)
+		return !slices.ContainsFunc(append(left, dir), exists)
 	})
 }

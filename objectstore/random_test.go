@@ -516,14 +516,19 @@ func (x *chaos) idleSets() map[NoteKey]bool {
 	return out
 }
 
+// waitAll lets time pass, for a while at least, and until nobody waits.
+func (x *chaos) waitAll(rounds int) {
+	for i := 0; i < 200 || i < rounds && len(x.open)+len(x.c.waiting)+len(x.gets) > 0; i++ {
+		x.relist(int64(2 * time.Second))
+		x.absorb()
+	}
+}
+
 // end checks that nobody waits for ever, that nothing sealed is lost, and that nothing is left.
 func (x *chaos) end() {
 	t := x.t
 	x.failing, x.noMem, x.shaky = false, false, false
-	for range 200 { // nobody lets go of anything: each wait ends all the same
-		x.relist(int64(2 * time.Second))
-		x.absorb()
-	}
+	x.waitAll(2000) // nobody lets go of anything: each wait ends all the same
 	if len(x.open) > 0 || len(x.c.waiting) > 0 {
 		t.Fatalf("%d creates were never answered: %+v", len(x.open), x.c.Stats())
 	}

@@ -55,7 +55,7 @@ func (n *Node) tellOwner(job ids.JobID, m directory.Msg) {
 	case directory.Place:
 		life := n.life
 		if m.Worker != 0 { // it will speak to it
-			n.jobs.askNow(func(a jobs.Ask) jobs.Event { return jobs.Guest{Ask: a, Client: m.Worker, Job: job} })
+			_ = n.jobs.askNow(func(a jobs.Ask) jobs.Event { return jobs.Guest{Ask: a, Client: m.Worker, Job: job} })
 		}
 		if n.life == life {
 			say(owner.ActorAt(m))

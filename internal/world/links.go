@@ -204,7 +204,7 @@ func (l *links) open(job ids.JobID) {
 		l.openings++
 		started := pool.JobStarted{Job: job, Opening: l.openings}
 		l.agents[job] = started.Opening
-		l.n.jobs.askNow(func(a jobs.Ask) jobs.Event { return jobs.Hosted{Ask: a, JobStarted: started} })
+		_ = l.n.jobs.askNow(func(a jobs.Ask) jobs.Event { return jobs.Hosted{Ask: a, JobStarted: started} })
 	}
 }
 

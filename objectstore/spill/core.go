@@ -230,7 +230,7 @@ func (c *Core) pump(now int64) {
 		}
 		head := c.queue[Write].Front()
 		c.largest = max(c.largest, head.Largest)
-		if !c.fits(head.Size) && !(head.Frees && c.capacity.Used+c.since+head.Size <= c.capacity.Total) {
+		if !c.fits(head.Size) && (!head.Frees || c.capacity.Used+c.since+head.Size > c.capacity.Total) {
 			if c.deleting() {
 				return // room is being made
 			}

@@ -35,7 +35,7 @@ func (cp *copies) settle(m *objectstore.Inventory) {
 		return
 	}
 	for i := range m.Objects {
-		if s, d := &m.Objects[i], cp.doubts[m.Objects[i].ID]; s.Attempt == d.attempt && !(s.Elsewhere && d.left) {
+		if s, d := &m.Objects[i], cp.doubts[m.Objects[i].ID]; s.Attempt == d.attempt && (!s.Elsewhere || !d.left) {
 			delete(cp.doubts, s.ID)
 		}
 	}

@@ -62,7 +62,7 @@ func TestAValueIsHeldUntilAThirdHomeKnows(t *testing.T) {
 		"it answers":    func(s *script, token uint64) { s.fromThird(Synced{token}) },
 		"it ends":       func(s *script, _ uint64) { s.fromThird(JobGone{}) },
 		"no way there":  func(s *script, _ uint64) { s.fromThird(Unreachable{errs.New(errs.CodeVersion, "too old")}) },
-		"it comes back": func(s *script, token uint64) { s.fromThird(Rejoined{}); s.fromThird(Synced{s.token()}) },
+		"it comes back": func(s *script, _ uint64) { s.fromThird(Rejoined{}); s.fromThird(Synced{s.token()}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, Config{})
