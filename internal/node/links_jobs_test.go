@@ -3,6 +3,7 @@ package node
 import (
 	"testing"
 
+	"mobula/internal/home"
 	"mobula/internal/ids"
 	"mobula/remote"
 	"mobula/wire"
@@ -12,7 +13,7 @@ import (
 func TestTheWorkersOfAClosedJobAreGone(t *testing.T) {
 	const here, there, elsewhere ids.Home = 1, 2, 3
 	mine, other := ids.JobID(here.ID(1)), ids.JobID(here.ID(2))
-	l := &links{sessions: &sessions{}, owners: &owners{}, chooser: &chooser{}}
+	l := &links{base: &base{}, sessions: &sessions{}, owners: &owners{}, chooser: &chooser{}, numbers: &numbers{Home: &home.Home{}}}
 	l.owners.links = l
 	add := func(node ids.Home, n uint64, job ids.JobID) *session {
 		s := makeSession(ids.ClientID(node.ID(n)), wire.RoleWorker, job, 0)
