@@ -18,7 +18,7 @@ type copyJob struct {
 
 // compact writes sparse spill files anew, some at a time: their objects are copied into another file, and have their places there once that is written and
 // noted. The old file goes with the last of them. That is done when there is more garbage in sparse files than Config.SpillGarbage of the store, while no demand
-// waits (idle); and whatever there is of it, and whoever waits, when a disk is full. Decision 0036.
+// waits (idle); and whatever there is of it, and whoever waits, when a disk is full. Decision 0037.
 func (sl *spilling) compact(idle bool) {
 	files, full := &sl.objects.files, sl.progress.diskFull()
 	if sl.copying || sl.recovering || files.sparse == 0 || !full && (!idle || sl.spills >= sl.cfg.MaxSpills || files.sparse < sl.space.share(sl.cfg.SpillGarbage)) {

@@ -22,6 +22,7 @@ DRIVER = """
 import json, pickle, sys
 import mobula
 
+PATIENCE = float(sys.argv[2])
 refs = []
 
 def put(values):
@@ -33,7 +34,7 @@ def take(pickled):
 
 def get(i):
     try:
-        v = mobula.get(refs[i], timeout=60)
+        v = mobula.get(refs[i], timeout=PATIENCE)
         return v if len(v) < 100 else len(v)
     except mobula.exceptions.MobulaError as e:
         return f"{type(e).__name__}: {e}"
@@ -68,7 +69,7 @@ class Driver:
     """A program on a node."""
 
     def __init__(self, address: str) -> None:
-        self.process = subprocess.Popen([sys.executable, "-c", DRIVER, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([sys.executable, "-c", DRIVER, address, str(PATIENCE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __call__(self, what: str, arg: Any = None) -> Any:
         assert self.process.stdin is not None and self.process.stdout is not None
@@ -120,11 +121,11 @@ def test_a_reference_goes_from_home_to_home(nodes: list[dict[str, Any]], drivers
     assert second("get", 1) == "small"
 
     os.kill(nodes[1]["pid"], signal.SIGKILL)
-    with pytest.raises(x.OwnerDiedError, match="node 1, its home, is dead"):
+    with pytest.raises(x.OwnerDiedError, match="node n2, its home, is dead"):
         mobula.get(unread, timeout=PATIENCE)
-    with pytest.raises(x.OwnerDiedError, match="node 1, its home, is dead"):
+    with pytest.raises(x.OwnerDiedError, match="node n2, its home, is dead"):
         mobula.get(mobula.get(kept, timeout=PATIENCE)[1], timeout=PATIENCE)
-    assert "OwnerDiedError" in second("get", 2) and "node 1, its home, is dead" in second("get", 2)
+    assert "OwnerDiedError" in second("get", 2) and "node n2, its home, is dead" in second("get", 2)
 
 
 def test_an_actor_of_another_home_is_refused_by_name(nodes: list[dict[str, Any]], drivers: list[Driver]) -> None:
