@@ -92,7 +92,7 @@ def test_tasks_and_actors_run_where_they_ask(node: Any) -> None:
 def test_who_asks_for_what_is_not_there_is_told(node: Any) -> None:
     for options, text in (({"label_selector": {"zone": "in(b)"}}, r"asks for a node where zone in \(b\), this node has zone=a"),
                           ({"label_selector": {"ssd": "exists()"}}, "this node has no label ssd"),
-                          ({"node": "99"}, "asks for node 99, this is node 0")):
+                          ({"node": "99"}, f"asks for node 99, this is node {node.node}")):
         with pytest.raises(x.UnschedulableError, match=text):
             get(here.options(**options).remote())
         with pytest.raises(x.ActorError, match=text):
