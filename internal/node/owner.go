@@ -199,7 +199,7 @@ func (o *ownerActor) do(self *actors.Ref[owner.Event], e owner.Effect) {
 			}
 		}
 	case owner.Fetch:
-		rec, err := o.read(uint64(e.N))
+		rec, err := o.read(e.Position())
 		self.Deliver(owner.Fetched{Token: e.Token, Record: rec, Err: errs.From(err)})
 	case owner.After:
 		if o.cancel != nil {

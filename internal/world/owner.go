@@ -218,9 +218,9 @@ func (o *ownerShell) carryOut(e owner.Effect) {
 			}
 		}
 	case owner.Fetch:
-		f := owner.Fetched{Token: e.Token, Record: o.read(uint64(e.N))}
+		f := owner.Fetched{Token: e.Token, Record: o.read(e.Position())}
 		if f.Record == nil {
-			f.Err = errs.New(errs.CodeInvalid, "no record at %#x", e.N)
+			f.Err = errs.New(errs.CodeInvalid, "no record at %#x", e.Position())
 		}
 		o.box.put(f)
 	case owner.After:

@@ -39,7 +39,7 @@ const (
 	LogFree
 	// LogLapse says of the positions in Cookies that those records are needed only as long as there are records before them. A zero is to be skipped.
 	LogLapse
-	// Fetch reads the record at N back and answers with Fetched{Token}.
+	// Fetch reads the record at Position() back and answers with Fetched{Token}.
 	Fetch
 	// After steps Timer when N nanoseconds have passed. Only the last one counts.
 	After
@@ -82,6 +82,9 @@ func (e *Effect) Directory() DirectoryAsk { return e.msg.(DirectoryAsk) }
 
 // Peer is what a ToOwner sends.
 func (e *Effect) Peer() PeerMsg { return e.msg.(PeerMsg) }
+
+// Position is where the record of a Fetch is once the effects before it are carried out: those may have moved it.
+func (e *Effect) Position() uint64 { return *e.msg.(*uint64) }
 
 // LogRecord is one record to be logged.
 type LogRecord struct {

@@ -54,10 +54,11 @@ func findResult(ev Fetched, id ids.ObjectID) (*wire.Result, *errs.Error) {
 	return res, nil
 }
 
-func (j *journal) askLog(cookie uint64, f *fetch) {
+// askLog has the record read back whose position is at a place.
+func (j *journal) askLog(place *uint64, f *fetch) {
 	j.token++
 	j.fetches[j.token] = f
-	j.effects = append(j.effects, Effect{Kind: Fetch, N: int64(cookie), Token: j.token})
+	j.effects = append(j.effects, Effect{Kind: Fetch, Token: j.token, msg: place})
 }
 
 func logLost(what string, cause error) *errs.Error {

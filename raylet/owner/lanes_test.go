@@ -161,7 +161,7 @@ func (w *lanesWorld) step(ev owner.Event) {
 				delete(w.log, *ck)
 			}
 		case owner.Fetch:
-			w.post("log", owner.Fetched{Token: e.Token, Record: w.log[uint64(e.N)]})
+			w.post("log", owner.Fetched{Token: e.Token, Record: w.log[e.Position()]})
 		case owner.After:
 			w.timer = w.now + e.N
 		}

@@ -40,7 +40,7 @@ func TestAValueMadeAgainIsReadBack(t *testing.T) {
 		if reads > 5 {
 			t.Fatal("it is read for ever")
 		}
-		s.step(Fetched{Token: s.out[i].Token, Record: s.logs[uint64(s.out[i].N)]})
+		s.step(Fetched{Token: s.out[i].Token, Record: s.logs[s.out[i].Position()]})
 	}
 	r := sent[*wire.Resolved](s, driver)
 	if len(r) != 1 || r[0].Result.Kind != wire.ResultInline || len(r[0].Result.Value.Data) != 2000 {

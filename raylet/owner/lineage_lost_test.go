@@ -290,7 +290,7 @@ func TestPackedValueIsReadBackFromTheLog(t *testing.T) {
 			ask = e
 		}
 	}
-	s.step(Fetched{Token: ask.Token, Record: s.logs[uint64(ask.N)]})
+	s.step(Fetched{Token: ask.Token, Record: s.logs[ask.Position()]})
 	r := sent[*wire.Resolved](s, driver)
 	if len(r) != 1 || r[0].Result.Kind != wire.ResultInline || r[0].Result.Value.Data[7] != 7 {
 		t.Errorf("the get is answered with %+v", r)
@@ -423,7 +423,7 @@ func TestQueuedSpecsArePagedOut(t *testing.T) {
 		case len(asked) > 0:
 			e := asked[0]
 			asked = asked[1:]
-			s.step(Fetched{Token: e.Token, Record: s.logs[uint64(e.N)]})
+			s.step(Fetched{Token: e.Token, Record: s.logs[e.Position()]})
 		}
 	}
 	if ran != 1501 {

@@ -146,10 +146,10 @@ func (ms *memory) unpack(o *objRec) bool {
 // askNext asks for the next record that may have an object's value; false: there is none.
 func (ms *memory) askNext(f *fetch) bool {
 	for len(f.left) > 0 {
-		cookie := *f.left[0]
+		place := f.left[0]
 		f.left = f.left[1:]
-		if cookie != 0 {
-			ms.journal.askLog(cookie, f)
+		if *place != 0 {
+			ms.journal.askLog(place, f)
 			return true
 		}
 	}

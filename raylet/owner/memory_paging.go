@@ -196,7 +196,7 @@ func (ms *memory) pageIn(queue *taskList, largest int64) {
 		}
 		if t.flags&taskFetching == 0 {
 			t.flags |= taskFetching
-			ms.journal.askLog(t.cookie, &fetch{task: t})
+			ms.journal.askLog(&t.cookie, &fetch{task: t})
 		}
 	}
 }

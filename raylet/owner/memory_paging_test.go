@@ -80,10 +80,35 @@ func (p *pages) runAll(results ...wire.Result) {
 		case len(asked) > 0:
 			e := asked[0]
 			asked = asked[1:]
-			p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+			p.step(Fetched{Token: e.Token, Record: p.logs[e.Position()]})
 		default:
 			p.t.Fatalf("after %d tasks nothing goes on", ran)
 		}
+	}
+}
+
+// A record that is to be read back is read where it is by then: an effect of the same step may have moved it.
+func TestARecordThatMovesIsReadWhereItIs(t *testing.T) {
+	p := newPages(t, simple, nil)
+	l := p.grant(worker)
+	asks := func() int { return slices.IndexFunc(p.out, isFetch) }
+	for asks() < 0 {
+		var dones []wire.Msg
+		for _, m := range sent[*wire.Exec](p.script, worker) {
+			for _, x := range m.Tasks {
+				dones = append(dones, &wire.Done{Task: x.Spec.ID, Attempt: x.Attempt, Lease: l, Results: []wire.Result{inline("")}})
+			}
+		}
+		if len(dones) == 0 {
+			t.Fatal("nothing is read back")
+		}
+		p.from(worker, dones...)
+	}
+	ask := &p.out[asks()]
+	const moved = 1 << 40
+	*p.c.Relocate(ask.Position(), p.logs[ask.Position()]) = moved
+	if at := ask.Position(); at != moved {
+		t.Errorf("the record is looked for at %#x", at)
 	}
 }
 
@@ -194,7 +219,7 @@ func TestATaskIsCancelledWhileItsSpecIsPagedOut(t *testing.T) {
 			}
 			for _, e := range reads {
 				if e.Kind == Fetch {
-					p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+					p.step(Fetched{Token: e.Token, Record: p.logs[e.Position()]})
 				}
 			}
 			for _, spec := range p.specs {
@@ -269,7 +294,7 @@ func TestLineageStaysWithinTheBudget(t *testing.T) {
 	out := p.out
 	for _, e := range out {
 		if e.Kind == Fetch {
-			p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+			p.step(Fetched{Token: e.Token, Record: p.logs[e.Position()]})
 		}
 	}
 	x := p.executed(worker)
@@ -346,7 +371,7 @@ func TestLargeCallsStayWithinTheBudget(t *testing.T) {
 		case len(asked) > 0:
 			e := asked[0]
 			asked = asked[1:]
-			p.step(Fetched{Token: e.Token, Record: p.logs[uint64(e.N)]})
+			p.step(Fetched{Token: e.Token, Record: p.logs[e.Position()]})
 		default:
 			t.Fatalf("after %d calls nothing goes on", ran)
 		}

@@ -172,14 +172,15 @@ func (w *simWorld) do(e *Effect) {
 			w.log[w.cookies[*ck]].lapsed = true
 		}
 	case Fetch:
-		r := w.log[w.cookies[uint64(e.N)]]
+		at := e.Position()
+		r := w.log[w.cookies[at]]
 		switch {
-		case !r.freed:
+		case at != 0 && !r.freed:
 			w.post("log", Fetched{Token: e.Token, Record: r.b})
 		case w.cfg.VolatileLog: // in the step that asked
-			w.post("log", Fetched{Token: e.Token, Err: errs.New(errs.CodeUnknown, "no record %d", e.N)})
+			w.post("log", Fetched{Token: e.Token, Err: errs.New(errs.CodeUnknown, "no record %d", at)})
 		default:
-			w.t.Fatalf("record %d is read after it was freed", e.N)
+			w.t.Fatalf("record %d is read after it was freed", at)
 		}
 	case After:
 		w.timer = w.now + e.N
