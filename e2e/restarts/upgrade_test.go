@@ -23,7 +23,7 @@ import (
 var recordDir = flag.String("record-directory", "", "have TestADirectoryOfTheReleaseBefore write a directory of this release to this file")
 
 // before is the release whose directory is in testdata.
-const before = "0.7"
+const before = "0.8"
 
 // estate is what the actor of the directory has references to: in the log, in the store, and spilled.
 type estate struct {

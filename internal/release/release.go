@@ -6,7 +6,7 @@ import (
 )
 
 // Version is the release under development, or just released.
-const Version = "0.8.0"
+const Version = "0.9.0"
 
 // module is the path that this module is imported by.
 const module = "mobula"

@@ -26,7 +26,7 @@ from mobula._wire.conn import dial
 from mobula.exceptions import VersionError
 from mobula.util import state
 
-BEFORE, PROTOCOL = "0.7", 7
+BEFORE, PROTOCOL = "0.8", 7
 OLDEST = 6  # protocol that a node understands
 DATA = pathlib.Path(__file__).parent / "testdata"
 

@@ -14,7 +14,7 @@ import (
 // one before too, since a cluster is upgraded node by node.
 const (
 	Version    = 3
-	MinVersion = 1
+	MinVersion = 2
 )
 
 // PeersTalk is the first version in which owners of jobs of different homes talk with each other: PeerWords and ToPeer.

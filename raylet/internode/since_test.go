@@ -15,11 +15,11 @@ import (
 // To a node of an older version nothing is sent that it lacks: neither a message, nor one in an envelope that it knows. What it knows goes on, also of the same
 // batch. Before a version is agreed it is taken for the oldest.
 func TestNothingIsSentThatAVersionLacks(t *testing.T) {
-	added := map[reflect.Type]uint32{reflect.TypeFor[*CloseJob](): 2, reflect.TypeFor[sched.Return](): 3}
+	added := map[reflect.Type]uint32{reflect.TypeFor[*CloseJob](): MinVersion + 1, reflect.TypeFor[sched.Return](): MinVersion + 2}
 	for _, c := range []struct {
 		agreed       uint32
 		close, inner bool
-	}{{0, false, false}, {1, false, false}, {2, true, false}, {3, true, true}, {4, true, true}} {
+	}{{0, false, false}, {MinVersion, false, false}, {MinVersion + 1, true, false}, {MinVersion + 2, true, true}, {MinVersion + 3, true, true}} {
 		e := Encoder{Agreed: c.agreed, since: added}
 		for _, m := range []struct {
 			msg  Msg
