@@ -132,6 +132,9 @@ func (j *journal) logRetry(t *taskRec) {
 	if t.x != nil {
 		r.Errors, r.Insist = t.x.errors, t.x.forceAfterGrace
 	}
+	if t.nret == wire.Streaming {
+		r.Length = uint32(t.x.stream.length + 1)
+	}
 	j.logbuf = record.AppendRetry(j.logbuf, j.nextRecord(), &r)
 	j.replaced(at, &t.ext().retryAt)
 }

@@ -121,6 +121,9 @@ func (rc *recovery) buildTask(ti *taskImage) {
 		if r.Insist {
 			t.ext().forceAfterGrace = true
 		}
+		if t.nret == wire.Streaming {
+			t.x.stream.length = int64(r.Length) - 1
+		}
 	}
 	if a := ti.actor; a != nil && (a.State == actor.Alive || a.State == actor.Stopping) {
 		ti.again = false

@@ -165,7 +165,7 @@ func TestSimulationOfStreams(t *testing.T) {
 		"all":      {deaths: .04, losses: .05, crash: .005},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, seed := range testkit.Seeds(t, simSeeds) {
+			for _, seed := range append(testkit.Seeds(t, simSeeds), 17_960_018_511_000_000) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.runStreams(t, seed) })
 			}
 		})

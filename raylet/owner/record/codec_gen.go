@@ -159,6 +159,7 @@ func appendRetry(b []byte, r *Retry) []byte {
 	b = protofield.PutBool(b, 4, r.Cancelled)
 	b = protofield.PutUint(b, 5, uint64(r.Errors))
 	b = protofield.PutBool(b, 6, r.Insist)
+	b = protofield.PutUint(b, 7, uint64(r.Length))
 	return b
 }
 
@@ -177,6 +178,8 @@ func readRetry(b []byte, r *Retry) error {
 			r.Errors = uint32(f.N)
 		case 6:
 			r.Insist = f.N != 0
+		case 7:
+			r.Length = uint32(f.N)
 		}
 		return err
 	})

@@ -53,7 +53,8 @@ type Retry struct {
 	Tries     uint32
 	Errors    uint32 // of its own, where they are counted apart from Tries
 	Cancelled bool
-	Insist    bool // the cancel is by force after a grace
+	Insist    bool   // the cancel is by force after a grace
+	Length    uint32 // of a stream that an attempt came to the end of, and 1; 0: none did
 }
 
 // Forget names what is forgotten: objects, and tasks with all of their returns, which
