@@ -341,20 +341,21 @@ func (ar *args) setBytes(s *argSet) (n uint64) {
 
 // noRoom is called for a set when one of its objects finds no room anywhere. If that is for what programs keep, which they may let go of, the set gives up its
 // own, so that others can go on, and is admitted again later.
-func (ar *args) noRoom(s *argSet, err *errs.Error) {
+func (ar *args) noRoom(s *argSet, err *errs.Error) (refused bool) {
 	switch {
 	case !s.admitted || ar.findSet(s.req.Task, s.req.Attempt) != s:
-		return // it was called for another of its objects before
+		return false // it was called for another of its objects before
 	case s.answered || err.Code != errs.CodeStoreFull:
 		err = errs.New(err.Code, "%d objects of %d bytes have to be in memory together: %s", len(s.objs), ar.setBytes(s), err.Msg)
 		ar.refuseSet(s, err)
-		return
+		return true
 	}
 	ar.log("a task waits: there is no room for its arguments beside what others hold", err)
 	ar.undoAdmit(s)
 	ar.argWait.Push(s)
 	ar.argsAt = ar.after(ar.cfg.Stall)
 	ar.wakeAt(ar.argsAt)
+	return false
 }
 
 // refuseSet ends a set that cannot be in memory; its objects are kept.

@@ -13,7 +13,8 @@ type Counters struct {
 	Restores, RestoredBytes, Lost uint64
 	ReadAhead                     uint64 // of Restores, begun before anybody asked
 	Evictions                     uint64 // of copies: no write
-	Fallbacks, GaveUp, Collects   uint64
+	Fallbacks, Collects           uint64
+	GaveUp                        uint64 // demands that somebody was refused for
 	CopiesMade, CopiedBytes       uint64 // for readers of other jobs
 	Imports, ImportedBytes        uint64 // from other nodes
 }

@@ -184,7 +184,7 @@ type restoresUp interface {
 	answerGet(client ids.ClientID, id ids.ObjectID, r ref, refs []ids.ObjectID)
 	answerSet(s *argSet)
 	failSet(s *argSet, i int, err *errs.Error)
-	noRoom(s *argSet, err *errs.Error)
+	noRoom(s *argSet, err *errs.Error) (refused bool)
 }
 
 // nodes is the copies that objects have on other nodes, and the pins of those on objects here.

@@ -19,17 +19,20 @@ func (rm *placing) placed(d *demand) {
 
 // failDemand ends a demand for which no room can be had anywhere.
 func (rm *placing) failDemand(d *demand, err *errs.Error) {
+	refused := true
 	switch {
 	case d.pack != nil:
 		rm.packs.dropPack(d)
 	case d.o != nil:
-		rm.restores.failRestore(d, err)
+		refused = rm.restores.failRestore(d, err)
 		rm.objects.relist(d.o)
 		rm.restores.loseIfNowhere(d.o)
 	default:
 		rm.creates.refuseDemand(d, err)
 	}
-	rm.counts.GaveUp++
+	if refused {
+		rm.counts.GaveUp++
+	}
 }
 
 // owner is whose file a demand is served from.

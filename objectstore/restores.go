@@ -193,9 +193,10 @@ func (rs *restores) unreadable(o *object, cause error) *errs.Error {
 }
 
 // failRestore ends a restore for everyone who waits for it. If something is under way for
-// it, its room is given back when that ends.
-func (rs *restores) failRestore(d *demand, err *errs.Error) {
+// it, its room is given back when that ends. Nobody is refused where only sets of arguments have waited, which are admitted again.
+func (rs *restores) failRestore(d *demand, err *errs.Error) (refused bool) {
 	o := d.o
+	refused = len(d.gets) > 0
 	d.cancelled = d.stage != stageWaiting
 	if d.stage == stageReading {
 		o.filling = d
@@ -217,21 +218,24 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) {
 	}
 	for _, x := range rs.up.exportsOf(o) {
 		rs.up.endExport(x.key(), err)
+		refused = true
 	}
 	sets := d.sets
 	d.gets, d.sets = nil, nil
 	for _, s := range sets {
 		if !errors.Is(err, errs.ErrObjectLost) {
-			rs.up.noRoom(s, err)
+			refused = rs.up.noRoom(s, err) || refused
 			continue
 		}
 		for i, r := range s.objs {
 			if r.o == o {
 				rs.up.failSet(s, i, err)
+				refused = true
 				break
 			}
 		}
 	}
+	return refused
 }
 
 // loseIfNowhere gives up an object whose last copy, for another job, found no room.
