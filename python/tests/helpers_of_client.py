@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import queue
+import threading
+from typing import Any, Callable
 
 from mininode import MiniNode
 
 from mobula import _api, _refs, _runtime, _value
+
+_asides: queue.SimpleQueue[tuple[Callable[[], None], queue.SimpleQueue[None]]] = queue.SimpleQueue()
+
+
+def _do_asides() -> None:
+    while True:
+        f, done = _asides.get()
+        try:
+            f()
+        finally:
+            del f
+            done.put(None)
+
+
+threading.Thread(target=_do_asides, daemon=True).start()
+
+
+def aside(f: Callable[[], None]) -> None:
+    """Runs f in another thread, where no signal's handler comes: one may come meanwhile here, and do the same."""
+    done: queue.SimpleQueue[None] = queue.SimpleQueue()
+    _asides.put((f, done))
+    done.get()
 
 
 def segments() -> int:

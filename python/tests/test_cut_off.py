@@ -10,17 +10,21 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager, suppress
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
-from helpers_of_client import flat, kinds, settled, unknown
+from helpers_of_client import aside, flat, kinds, settled, unknown
 from helpers_of_cuts import CutOff, Stops, cut, places
 from mininode import MiniNode
 from waiting import PATIENCE, until
 
 import mobula
 from mobula import _api, _ids, _refs, _runtime, exceptions
+from mobula._client import reader
+from mobula._interrupts import interrupts
 from mobula._wire import messages as m
 
 Big = np.arange(13_000)  # just too large for a message
@@ -31,11 +35,15 @@ def actor() -> Any:
 
 
 def known(mini: MiniNode, value: Any) -> Any:
-    """A reference whose value the node has and this process does not."""
+    """A reference whose value the node has and this process does not. A handler that comes meanwhile can wait for the node: its lock is held in another thread."""
     ref = unknown()
+    aside(partial(resolve, mini, ref, value))
+    return ref
+
+
+def resolve(mini: MiniNode, ref: Any, value: Any) -> None:
     with mini.lock:
         mini._resolve(ref._h.id, m.Result(m.INLINE, m.Value(*flat(value)), 1))
-    return ref
 
 
 def stream(mini: MiniNode) -> Any:
@@ -309,6 +317,49 @@ def test_a_handler_may_use_the_package(mini: MiniNode, seed: int) -> None:
     settled()
     said = [s.spec.seq for s in kinds(mini, m.Submit)]
     assert sorted(said) == list(range(1, len(said) + 1))
+
+
+def test_what_a_handler_has_read_is_not_waited_for(mini: MiniNode, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of its kind: the answer came while a handler waited for another one, and the sleep that the handler had come into went on."""
+    monkeypatch.setattr(reader, "_LOOK", PATIENCE)  # when a thread looks for itself
+    conn, slept = _runtime.client().conn, []
+    assert conn is not None
+    poll = conn._poll_over.poll
+
+    @interrupts.allowed
+    def sleep(timeout: float) -> Any:
+        events = poll(timeout)
+        if not events:
+            slept.append(timeout)
+        return events
+
+    monkeypatch.setattr(conn, "_poll_over", SimpleNamespace(poll=sleep))
+    ref = known(mini, 0)
+    most = places(lambda: mobula.get(ref))
+
+    def handler(*_: Any) -> None:
+        make()
+        _api.request("echo", None)  # is answered after that
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for at in sorted(random.Random(seed).sample(range(1, most), min(most - 1, 150))):
+            ref = unknown()
+            make = partial(aside, partial(resolve, mini, ref, at))
+            stops = Stops(lambda: os.kill(os.getpid(), signal.SIGALRM), [at])
+            t = threading.Timer(0.02, make)  # where the get waits before it comes to that place
+            t.start()
+            assert stops.run(lambda: mobula.get(ref, timeout=PATIENCE)) == at
+            t.cancel()
+            assert not slept, stops.where
+        for i in range(10):  # as it sleeps
+            ref = unknown()
+            make = partial(aside, partial(resolve, mini, ref, i))
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            assert mobula.get(ref, timeout=PATIENCE) == i and not slept
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_limit_keeps_its_type_while_memory_is_reserved(mini: MiniNode, monkeypatch: pytest.MonkeyPatch) -> None:

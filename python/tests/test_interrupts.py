@@ -45,7 +45,7 @@ def test_an_interrupt_just_before_a_wait_sleeps_is_raised(mini: MiniNode, monkey
     """It comes when nobody looks any more whether there is one, and wakes nobody: who waits without end looks now and then."""
     never, conn = unknown(), _runtime.client().conn
     assert conn is not None
-    poll, came = conn._poll.poll, threading.Event()
+    poll, came = conn._poll_over.poll, threading.Event()
 
     def late(timeout: float | None) -> Any:
         if timeout != 0 and not came.is_set() and threading.current_thread() is threading.main_thread():
@@ -54,7 +54,7 @@ def test_an_interrupt_just_before_a_wait_sleeps_is_raised(mini: MiniNode, monkey
         return poll(timeout)
 
     monkeypatch.setattr(reader, "_LOOK", 0.05)
-    monkeypatch.setattr(conn, "_poll", SimpleNamespace(poll=late))
+    monkeypatch.setattr(conn, "_poll_over", SimpleNamespace(poll=late))
     with pytest.raises(KeyboardInterrupt):
         mobula.get(never)
     assert came.is_set()

@@ -112,11 +112,20 @@ class Reader:
         return given
 
     def _wait(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], spin: float) -> bool:
+        nested = self._reading == threading.get_ident()
+        try:
+            return self._read_until(w, until, tc, spin, nested)
+        finally:
+            conn = self._client.conn
+            if nested and conn is not None:
+                conn.nested_over()
+
+    def _read_until(self, w: Waiter, until: Optional[float], tc: Optional[TaskContext], spin: float, nested: bool) -> bool:
         c, me = self._client, threading.get_ident()
-        nested = self._reading == me
         while w.left > 0:
             if interrupts.pending:
                 interrupts.run_pending()
+                continue  # they may have read what this thread waits for
             if c.dead is not None:
                 raise c.over()
             if tc is not None:

@@ -71,9 +71,13 @@ class Conn:
         self._current: Optional[Message] = None  # the message that is being handled
         self._tries = 0  # how often its handling was begun
         self.wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._over = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._waking = threading.RLock()  # held to write to wake or to close it, by finalisers too
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
+        self._poll_over = select.poll()
+        self._poll_over.register(sock, select.POLLIN)
+        self._poll_over.register(self._over, select.POLLIN)
         self._poll2 = select.poll()
         self._poll2.register(sock, select.POLLIN)
         self._poll2.register(self.wake, select.POLLIN)
@@ -100,6 +104,12 @@ class Conn:
                 except BlockingIOError:
                     pass  # the counter is full: the thread has not slept since
 
+    def nested_over(self) -> None:
+        """Ends the sleep of this thread that a handler or a finaliser has come into: what that has read meanwhile may be what is slept for."""
+        with self._waking:
+            if self._over >= 0:
+                os.eventfd_write(self._over, 1)
+
     def close(self) -> None:
         """Closes the descriptors. Afterwards a thread may call rouse, fail and write alone, and write raises."""
         self.fail(DisconnectedError("the connection was closed"))
@@ -119,8 +129,10 @@ class Conn:
         _all.pop(id(self), None)
         with self._waking:
             wake, self.wake = self.wake, -1
-            if wake >= 0:
-                os.close(wake)
+            over, self._over = self._over, -1
+            for fd in (wake, over):
+                if fd >= 0:
+                    os.close(fd)
         fds, self._fds = self._fds, []
         for fd in fds:
             os.close(fd)
@@ -256,19 +268,18 @@ class Conn:
         """Sleeps until there are bytes, and with wakeable until a wake, which it consumes. Whether there are bytes."""
         if interrupts.pending:
             interrupts.run_pending()
-        poll = self._poll2 if wakeable else self._poll
+        poll, mark = (self._poll2, self.wake) if wakeable else (self._poll_over, self._over)
         if nested:  # a handler that runs inside poll cannot use the same one
             poll = select.poll()
             poll.register(self.sock, select.POLLIN)
+            poll.register(mark, select.POLLIN)
         events = poll.poll(None if timeout is None else max(0, timeout * 1000))
-        if not wakeable:
-            return bool(events)
-        if any(fd == self.wake for fd, _ in events):
+        if any(fd == mark for fd, _ in events):
             try:
-                os.eventfd_read(self.wake)
+                os.eventfd_read(mark)
             except OSError:
                 pass
-        return any(fd != self.wake for fd, _ in events)
+        return any(fd != mark for fd, _ in events)
 
     def _receive(self) -> None:
         """Reads the bytes that are there."""
