@@ -84,7 +84,8 @@ class ObjectRef(Generic[T_co]):
         return self._h.id, _value.TAG_REF
 
     def __reduce__(self) -> Any:
-        _value.found(self)
+        if not _value.found(self):
+            self._c.announcer.announce()
         return restore_ref, (self._h.id,)
 
     def __await__(self) -> Generator[Any, None, T_co]:

@@ -22,6 +22,7 @@ from mobula import _ids
 from mobula._version import RELEASE
 from mobula._wire import codec
 from mobula._wire import messages as m
+from mobula.exceptions import ObjectFreedError
 
 SEGMENT = 64 << 20
 
@@ -243,6 +244,8 @@ class MiniNode:
     def _on_get(self, p: Peer, x: m.Get) -> None:
         if x.id in self.objects and not (x.fetch and x.id in self.away):
             self._tell(p, x.id, x.fetch)
+        elif _ids.is_put(x.id) and not any(x.id in q.handles for q in self.peers.values()):
+            p.send(m.Resolved(x.id, x.fetch, m.Result(m.ERROR, err=m.Error(ObjectFreedError.code, "its last reference was released"))))
         else:
             self.asking.setdefault(x.id, []).append((p, x.fetch))
 

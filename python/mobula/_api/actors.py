@@ -159,7 +159,8 @@ class ActorHandle(Generic[T_co]):
         return hash(self._ref)
 
     def __reduce__(self) -> Any:
-        _value.found(self)
+        if not _value.found(self):
+            self._ref._c.announcer.announce()
         made = self._h.id, self._name, self._sha, self._methods
         return restore_actor, made if self._pending_calls is None else (*made, self._pending_calls.most)
 

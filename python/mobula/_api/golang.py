@@ -159,7 +159,8 @@ class GoActorHandle(ActorHandle[Any]):
         return f"GoActorHandle({self._name}, {self._id().hex()})"
 
     def __reduce__(self) -> Any:
-        _value.found(self)
+        if not _value.found(self):
+            self._ref._c.announcer.announce()
         made = self._h.id, self._name
         return _restore, made if self._pending_calls is None else (*made, self._pending_calls.most)
 

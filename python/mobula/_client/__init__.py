@@ -12,6 +12,7 @@ at least one. The store owns the pins; this process counts the readers of each p
     objects    the tables of handles and pins
     getting    gets and waits
     putting    puts, and results of tasks that go into the segment
+    announcing has the owner know of what is made, before a reference leaves by a way of its own
     credit     limits how many bytes are under way
     pending    numbered requests that wait for their answers
     requests   requests that are on no task's path

@@ -20,6 +20,7 @@ from .._wire import messages as m
 from .._wire.conn import Conn, dial, framed
 from .._wire.hot import Answer
 from ..exceptions import DisconnectedError, GetTimeoutError, MobulaError, NoNodeError, OwnerDiedError, ProtocolError, ShutdownError, VersionError
+from .announcing import Announcer
 from .context import TaskContext
 from .credit import Credit
 from .getting import Getter
@@ -93,6 +94,7 @@ class Client:
         self.spans = Spans(self)
         self.creates, self.requests = Pending(self, numbers), Requests(self, numbers)
         self.getter = Getter(self, self.objects, welcome.segment_size)
+        self.announcer = Announcer(self, self.objects, self.getter)
         self.putter = Putter(self, self.objects, self.credit, self.creates)
         # Direct references to the parts' queues, for speed.
         self.out, self.dropped, self.unpins = self.outbox.queue, self.objects.dropped, self.objects.unpins

@@ -25,7 +25,7 @@ class Outbox:
     def __init__(self, keep: bool, credit: Credit) -> None:
         self.queue: deque[bytes] = deque()  # encoded messages; popped with the connection's writing lock held
         self.written = 0.0  # time of the last write, by time.monotonic
-        self._frames = 0  # written so far
+        self.frames = 0  # written so far
         self._keep = keep
         self._credit = credit
         self._kept: deque[bytes] = deque()
@@ -42,7 +42,7 @@ class Outbox:
                 conn.push()
             if not queue:
                 break
-            frames, chunks, sent = self._frames, list(queue), conn.sent
+            frames, chunks, sent = self.frames, list(queue), conn.sent
             data, replayed = framed(chunks), [c for c in chunks if c[0] in _REPLAYED] if self._keep else ()
             size, again = sum(map(len, replayed)), iter(replayed)
             mark = iter(((self._credit.taken, self._gone + len(kept) + len(replayed)),) if replayed else ())
@@ -50,8 +50,8 @@ class Outbox:
             fresh: list[int] = []
             take, send = starmap(queue.popleft, repeat((), len(chunks))), conn.first(data)
             try:  # around no call, as in push
-                if self._frames == frames and conn.frame is None and conn.sent is sent:  # whole: code that ran meanwhile has written nothing
-                    self._frames = frames + 1
+                if self.frames == frames and conn.frame is None and conn.sent is sent:  # whole: code that ran meanwhile has written nothing
+                    self.frames = frames + 1
                     conn.frame = data
                     taken += take
                     kept += again
@@ -91,10 +91,10 @@ class Outbox:
         queue, credit = self.queue, self._credit
         done: list[None] = []
         while asked:
-            frames, at, taken = self._frames, len(queue), credit.taken
+            frames, at, taken = self.frames, len(queue), credit.taken
             chunk = b"".join(holdings())
             put = starmap(queue.insert, ((at, chunk),) if chunk else ())
-            if asked and self._frames == frames:  # whole: code that ran meanwhile has written nothing
+            if asked and self.frames == frames:  # whole: code that ran meanwhile has written nothing
                 del asked[0]
                 if owner and credit.asked is not None:
                     credit.asked = taken

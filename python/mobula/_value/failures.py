@@ -177,7 +177,7 @@ def _travels(v: Any, known: Known) -> bool:
 
 def _trial(v: Any, known: Known) -> Optional[int]:
     """The size of a value's pickle; None if it cannot be pickled and read again."""
-    before, local.refs = local.refs, None  # the real run collects the references
+    before, local.refs = local.refs, []  # the real run collects the references
     try:
         raw = _BarePickler.of(v, known)
         pickle.loads(raw)

@@ -31,10 +31,12 @@ class _Local(threading.local):
 local = _Local()
 
 
-def found(ref: Any) -> None:
-    """References call it when they are pickled."""
-    if local.refs is not None:
-        local.refs.append(ref)
+def found(ref: Any) -> bool:
+    """References call it when they are pickled. False if that is not for a value: the program itself pickles them."""
+    if local.refs is None:
+        return False
+    local.refs.append(ref)
+    return True
 
 
 _pickle_metas: dict[type[Any], bytes] = {}
