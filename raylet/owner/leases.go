@@ -94,8 +94,7 @@ func (ls *leases) leaseIdle(l *leaseRec) {
 	case l.state == lease.Closing:
 		ls.returnLease(l)
 	case l.state != lease.Active:
-	case l.class.ready.n > 0 && l.class.ready.head.pagedOut(): // its spec is being read back
-	case l.worker.drainRequested:
+	case l.worker.drainRequested && !l.class.readsBack():
 		ls.returnLease(l)
 	default:
 		if back, _ := l.spreadIdles(); back {
@@ -109,6 +108,9 @@ func (ls *leases) leaseIdle(l *leaseRec) {
 	}
 }
 
+// readsBack tells whether the next task of a class waits for its spec, which is read back from the log. A lease waits for that with it.
+func (k *classRec) readsBack() bool { return k.ready.n > 0 && k.ready.head.pagedOut() }
+
 // idleExpired is the idle timer. It is not moved at each task, so it looks how long the
 // lease has idled indeed.
 func (ls *leases) idleExpired(l *leaseRec) {
@@ -117,7 +119,7 @@ func (ls *leases) idleExpired(l *leaseRec) {
 		return
 	}
 	due := l.idleAt + ls.idleLimit()
-	if _, keep := l.spreadIdles(); keep {
+	if _, keep := l.spreadIdles(); keep || l.class.readsBack() {
 		due = ls.now + ls.idleLimit()
 	}
 	if due > ls.now {

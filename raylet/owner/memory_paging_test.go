@@ -9,6 +9,7 @@ import (
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/owner/task"
+	"mobula/raylet/sched"
 	"mobula/wire"
 )
 
@@ -90,6 +91,39 @@ func (p *pages) runAll(results ...wire.Result) {
 // A record that is to be read back is read where it is by then: an effect of the same step may have moved it.
 func TestARecordThatMovesIsReadWhereItIs(t *testing.T) {
 	p := newPages(t, simple, nil)
+	p.runUntilRead()
+	ask := &p.out[slices.IndexFunc(p.out, isFetch)]
+	const moved = 1 << 40
+	*p.c.Relocate(ask.Position(), p.logs[ask.Position()]) = moved
+	if at := ask.Position(); at != moved {
+		t.Errorf("the record is looked for at %#x", at)
+	}
+}
+
+// A lease waits for a spec that is read back, and goes back like any other if another lease gets the task, or none does.
+func TestALeaseThatWaitedForASpecGoesBack(t *testing.T) {
+	p := newPages(t, simple, nil)
+	l := p.runUntilRead()
+	p.pass(time.Hour)
+	if ret := told[sched.Return](p.script); len(ret) != 0 {
+		t.Fatalf("%v go back while the spec of the next task is read", ret)
+	}
+	var cancels []wire.Msg
+	for _, spec := range p.specs {
+		cancels = append(cancels, &wire.Cancel{Task: spec.ID})
+	}
+	p.from(driver, cancels...)
+	if ret := told[sched.Return](p.script); len(ret) == 0 {
+		p.pass(time.Hour)
+	}
+	if ret := told[sched.Return](p.script); len(ret) != 1 || ret[0].Lease != l {
+		t.Errorf("%v go back, want the lease %v", ret, l)
+	}
+}
+
+// runUntilRead runs tasks on a lease until the next one's spec has to be read back.
+func (p *pages) runUntilRead() ids.LeaseID {
+	p.t.Helper()
 	l := p.grant(worker)
 	asks := func() int { return slices.IndexFunc(p.out, isFetch) }
 	for asks() < 0 {
@@ -100,16 +134,11 @@ func TestARecordThatMovesIsReadWhereItIs(t *testing.T) {
 			}
 		}
 		if len(dones) == 0 {
-			t.Fatal("nothing is read back")
+			p.t.Fatal("nothing is read back")
 		}
 		p.from(worker, dones...)
 	}
-	ask := &p.out[asks()]
-	const moved = 1 << 40
-	*p.c.Relocate(ask.Position(), p.logs[ask.Position()]) = moved
-	if at := ask.Position(); at != moved {
-		t.Errorf("the record is looked for at %#x", at)
-	}
+	return l
 }
 
 // Whatever else a spec says, its inline values leave memory while it is queued, and are there when it runs.

@@ -284,7 +284,7 @@ func TestSimulation(t *testing.T) {
 		"all":      {acts: 50, gets: true, others: 2, nodes: .03, deaths: .05, losses: .05, cancels: .05, crash: .004, children: true, fails: true, budget: 16 << 10, message: 2 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, seed := range testkit.Seeds(t, simSeeds) {
+			for _, seed := range append(testkit.Seeds(t, simSeeds), 17960123611000018) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) { p.run(t, seed) })
 			}
 		})
