@@ -22,11 +22,11 @@ func (h *numbers) open(ctx context.Context, b *base, reg home.Register, ready fu
 // life is the node's present life.
 func (h *numbers) life() remote.Life { return remote.Life{Home: h.Row().Home, Epoch: h.Epoch()} }
 
-// epochShift leaves room for the components that are built anew in one life.
+// epochShift leaves room for what is counted in one life.
 const epochShift = 32
 
-// newEpoch is for a component that is built anew: answers to the one before it, in this life or in one before, do not fit.
-func (h *numbers) newEpoch() uint64 { return h.Epoch()<<epochShift + h.epochs.Add(1) }
+// newEpoch is for a component that is built anew: answers to the one before it, in this life or in one before, do not fit; nor do those to other nodes.
+func (h *numbers) newEpoch() uint64 { return h.Row().Home.Epoch(h.Epoch(), h.epochs.Add(1)) }
 
 // spareLeases is room for the grants that a scheduler which was discarded had made and nobody has seen.
 const spareLeases = 1 << 16

@@ -201,7 +201,7 @@ const spareNumbers = 1 << 16
 
 func (c *numbers) newEpoch() uint64 {
 	c.epochs++
-	return c.lives<<32 + c.epochs
+	return c.home.Epoch(c.lives, c.epochs)
 }
 
 func (c *numbers) nextJob() ids.JobID {

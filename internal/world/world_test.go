@@ -164,12 +164,14 @@ func TestPromisesHoldBetweenHomes(t *testing.T) {
 
 // Seeds that have found a fault once.
 func TestPromisesHoldWhereTheyDidNot(t *testing.T) {
-	for _, seed := range []uint64{
-		17_958_940_801_000_104, // a store gave away memory that was being sent to a node that was gone
-		1729,                   // a store gave away arguments that a task still read whose job was over
-		20_641,                 // an owner read a record where it no longer was: the log had taken it from memory in the same step
+	for _, c := range []Config{
+		{Seed: 17_958_940_801_000_104},                    // a store gave away memory that was being sent to a node that was gone
+		{Seed: 1729},                                      // a store gave away arguments that a task still read whose job was over
+		{Seed: 20_641},                                    // an owner read a record where it no longer was: the log had taken it from memory in the same step
+		{Seed: 17_960_165_341_000_003},                    // an owner that was rebuilt took a result for freed whose task was to run again anyway
+		{Seed: 17_960_165_341_000_006, Only: " poisoned"}, // a scheduler took the answer to the question of another node for its own
 	} {
-		if _, err := Run(Config{Seed: seed}); err != nil {
+		if _, err := Run(c); err != nil {
 			t.Error(err)
 		}
 	}

@@ -73,11 +73,11 @@ func (ln *lineage) sealLeft(l objectstore.Left, node ids.Home) bool {
 	return o != nil && o.state == object.Stored && slices.Contains(ln.copies.of(o), node) && ln.sealAgain(o, node, []objectstore.Unsealed{{Client: l.Client, Attempt: l.Attempt}})
 }
 
-// objectLost counts an object whose last copy is gone, and recovers it. What nobody needs is made again when somebody does: the owner of another job may yet say
-// that it holds it.
+// objectLost counts an object whose last copy is gone, and recovers it. What nobody needs is made again when somebody does: a client, or the owner of another job,
+// may yet say that it holds it. Where its task is to run anyway its result is awaited.
 func (ln *lineage) objectLost(o *objRec, cause *errs.Error) {
 	ln.stats.Lost++
-	if !o.held() && o.madeAgain() && o.flags&objPacked == 0 {
+	if !o.held() && o.madeAgain() && o.flags&objPacked == 0 && (o.rec == nil || o.rec.state.Terminal()) {
 		ln.copies.freeElsewhere(o)
 		ln.objects.dropValue(o)
 		ln.objects.queueRecount(o)

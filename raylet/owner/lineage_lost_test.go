@@ -469,3 +469,34 @@ func TestNothingIsLostOfAJobThatHasEnded(t *testing.T) {
 		t.Errorf("%d objects are lost", s.c.stats.Lost)
 	}
 }
+
+// A task runs again for one of its results, and the node that has the other is gone while a rebuilt core does not know yet who holds it: the task makes it too.
+func TestALostResultIsAwaitedWhoseTaskRunsAnyway(t *testing.T) {
+	s := newScript(t, Config{})
+	far := s.elsewhere(farNode, 1)
+	spec := s.submit(&wire.TaskOptions{Func: "two", NumReturns: 2, MaxRetries: 3})
+	first, second := spec.ID.Return(0), spec.ID.Return(1)
+	l := s.grant(far)
+	x := s.executed(far)
+	s.from(far, &wire.Seal{ID: first, Attempt: 1, Size: 8}, &wire.Seal{ID: second, Attempt: 1, Size: 8})
+	s.done(far, l, x, stored(), stored())
+	s.step(FromSched{sched.Reclaim{Lease: l}})
+	s.step(FromStore{Node: farNode, Msg: objectstore.Lost{ID: second, Err: errs.New(errs.CodeObjectLost, "checksum")}})
+	if s.state(spec) != task.PendingNode {
+		t.Fatalf("the task is %v", s.state(spec))
+	}
+
+	s.rebuildWith(Restored{Epoch: 7, Nodes: []ids.Home{farNode}})
+	s.step(NodeGone{Node: farNode, Err: errs.New(errs.CodeWorkerCrashed, "gone")})
+	h := holds(7)
+	h.Handles = []ids.ObjectID{first, second}
+	s.from(driver, h)
+	s.from(worker, holds(7))
+	s.from(worker2, holds(7))
+	l = s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("first"), inline("second"))
+	s.from(driver, &wire.Get{ID: first, Fetch: true})
+	if r := sent[*wire.Resolved](s, driver); len(r) != 1 || string(r[0].Result.Value.Data) != "first" {
+		t.Errorf("the get of it has %+v", r)
+	}
+}
