@@ -128,6 +128,7 @@ func PutValue[T any](k *Call, i int, v T) {
 		k.err = argError(k.f.name, i, err)
 		return
 	}
+	k.tc.Client.AnnounceOthers(k.ctx, e.Refs)
 	k.value(dst, &e)
 	runtime.KeepAlive(v)
 }

@@ -85,6 +85,7 @@ func Encode[R any](ctx context.Context, dst *Output, index int, p *Plan, r *R) e
 	if err != nil {
 		return argErrorOf("result", index, err)
 	}
+	tc.Client.AnnounceOthers(ctx, e.Refs)
 	*dst = Output{Meta: e.Meta, Refs: e.Refs, Size: e.Size, Inline: e.Inline, Fill: e.Fill}
 	if len(e.Refs) > 0 {
 		dst.Keep = *r // its references, until the owner knows of them

@@ -25,6 +25,7 @@ func Put[T any](ctx context.Context, v T) (*Cell, error) {
 	} else if e, err = t.Encode(&v, nil, c.InlineMax()); err != nil {
 		return nil, err
 	}
+	c.AnnounceOthers(ctx, e.Refs)
 	h, small, err := putEncoded(ctx, tc, &e)
 	runtime.KeepAlive(v) // the references in it
 	if err != nil {

@@ -61,6 +61,7 @@ type Client struct {
 	submits      // tasks
 	gets         // values, and waits for them
 	puts         // objects that this process makes
+	announcing   // references that leave with values of other programs
 	streams      // streams that it reads
 	actorWatches // states of actors
 	requests     // to the node's service for requests off a task's path
@@ -92,6 +93,7 @@ func New(cfg Config) *Client {
 	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit}
 	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox = b, &c.memory, &c.handles, o
 	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
+	c.announcing.base, c.announcing.outbox, c.announcing.gets = b, o, &c.gets
 	c.streams.base, c.streams.handles, c.streams.outbox = b, &c.handles, o
 	c.actorWatches.base, c.actorWatches.outbox = b, o
 	c.requests.base, c.requests.outbox, c.requests.turns = b, o, freeTurns()
@@ -100,6 +102,7 @@ func New(cfg Config) *Client {
 	c.collector.base, c.collector.outbox = b, o
 	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
 		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed}
+	c.announcing.enter(c)
 	return c
 }
 
@@ -170,6 +173,7 @@ func (c *Client) Close(ctx context.Context) error {
 		c.outbox.Flush()
 	}
 	c.closed.Store(true)
+	c.announcing.leave(c)
 	c.rejoining.kill(errs.New(errs.CodeShutdown, "the client was closed"))
 	c.outbox.mu.Lock()
 	port := c.outbox.port

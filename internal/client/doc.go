@@ -10,7 +10,7 @@
 //
 // Client is composed of parts: types with their own state, locks and methods. Files begin with the name of their part. From the lowest to the
 // highest: base (the configuration, the client's lifetime), clock, memory (the segment), handles (the table, the queue of releases), outbox
-// (the queue to the node), credit, submits, gets, puts, streams, actorWatches, requests, watchers (and rooms), followed (tasks that end with
+// (the queue to the node), credit, submits, gets, puts, announcing (references that leave with values of other programs), streams, actorWatches, requests, watchers (and rooms), followed (tasks that end with
 // a context), collector, rejoining (reconnects to a node that was gone). A part calls those below it directly. Two call those above: the
 // queue of releases asks to be sent (releaserUp), and the outbox reports that the connection is gone (outboxUp).
 //

@@ -30,7 +30,7 @@ type fakeNode struct {
 	asks    []wire.StreamNext
 	creates []*wire.Create                  // that wait for room
 	full    bool                            // creates wait
-	mute    bool                            // requests are not answered
+	mute    bool                            // requests, and gets of what nobody makes, are not answered
 	asked   func(*wire.Request) *wire.Reply // answers requests; may be nil
 	broken  error                           // Send fails with it
 	arena   []byte
@@ -48,7 +48,11 @@ const fakeInline = 1024
 func newFake(t testing.TB, cfg Config) *fakeNode {
 	f := bareFake(t)
 	cfg.Port, cfg.Memory = f, f
-	cfg.Welcome = &wire.Welcome{Version: wire.Version, Client: 3, Job: 7, Root: ids.RootTask(7, 1), InlineMax: fakeInline}
+	if cfg.Welcome != nil {
+		cfg.Welcome.Version, cfg.Welcome.InlineMax = wire.Version, fakeInline
+	} else {
+		cfg.Welcome = &wire.Welcome{Version: wire.Version, Client: 3, Job: 7, Root: ids.RootTask(7, 1), InlineMax: fakeInline}
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -153,6 +157,9 @@ func (f *fakeNode) handle(m wire.Msg, out []wire.Msg) []wire.Msg {
 		}
 		if r, ok := f.objects[m.ID]; ok {
 			return append(out, f.answer(*m, r))
+		}
+		if m.ID.Index > ids.PutBit+1<<30 && !f.mute { // it has not put so many
+			return append(out, f.answer(*m, wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeObjectFreed, "nobody has put it")}))
 		}
 		f.subs[m.ID] = append(f.subs[m.ID], *m)
 	case *wire.Unget:
