@@ -17,29 +17,7 @@ import (
 // localPort finds a port of the loopback such that two local nodes have theirs free: four from it on, and four from portsApart before it.
 func localPort(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := first.Addr().(*net.TCPAddr).Port
-		held, free := []net.Listener{first}, port > 10_000 && port < 60_000
-		for _, p := range []int{1, 2, 3, -10, -9, -8, -7} {
-			if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+p)); err == nil {
-				held = append(held, l)
-			} else {
-				free = false
-			}
-		}
-		for _, l := range held {
-			_ = l.Close() // it was only tried
-		}
-		if free {
-			return port
-		}
-	}
-	t.Fatal("no free ports in a row")
-	return 0
+	return testkit.Ports(t, portsApart+4) + portsApart
 }
 
 // A second cluster in the directory of one that runs is refused, and leaves the first one alone; one that does not come up leaves nothing behind. A node that

@@ -3,7 +3,6 @@ package harness
 import (
 	"context"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,27 +16,13 @@ import (
 	"mobula/internal/trust"
 )
 
-// freePorts are ports of the loopback that nobody has now.
-func freePorts(t *testing.T, n int) (out []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = l.Close() }() // it was only tried
-		out = append(out, l.Addr().(*net.TCPAddr).Port)
-	}
-	return out
-}
-
 // WiredConfig is a node of a cluster on the loopback, with worker processes.
 func WiredConfig(t *testing.T, name string) node.Config {
-	p := freePorts(t, 4)
+	p := testkit.Ports(t, 4)
 	return node.Config{
 		Name: name, Dir: filepath.Join(programDir(t), name), Keep: true, CPUs: 1, StoreBytes: 64 << 20, Processes: true,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)).With("node", name),
-		Wires:  &node.Wires{Cluster: "test", Listen: "127.0.0.1:" + strconv.Itoa(p[0]), GossipPort: p[1], GCSPort: p[2], RoutesPort: p[3]},
+		Wires:  &node.Wires{Cluster: "test", Listen: "127.0.0.1:" + strconv.Itoa(p), GossipPort: p + 1, GCSPort: p + 2, RoutesPort: p + 3},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,39 +29,12 @@ func builtCommand(t *testing.T) string {
 	return path
 }
 
-// fourPorts finds a port on the loopback such that it and the three behind it are free.
-func fourPorts(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := first.Addr().(*net.TCPAddr).Port
-		held, free := []net.Listener{first}, true
-		for i := 1; i < 4 && free; i++ {
-			l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+i))
-			if free = err == nil; free {
-				held = append(held, l)
-			}
-		}
-		for _, l := range held {
-			_ = l.Close() // it was only tried
-		}
-		if free {
-			return port
-		}
-	}
-	t.Fatal("no four free ports in a row")
-	return 0
-}
-
 // hidingNode starts a node that does not see what is below some directories. It gives the node's address for drivers, and for other nodes.
 func hidingNode(t *testing.T, command, dir string, cpus int, hidden []string, more ...string) (address, at string) {
 	t.Helper()
 	args := append([]string{
 		"start", "--detach", "--json", "--name", filepath.Base(dir), "--dir", dir, "--cpus", fmt.Sprint(cpus), "--store-size", "64MiB", "--store-dir", filepath.Dir(dir),
-		"--listen", fmt.Sprintf("127.0.0.1:%d", fourPorts(t)),
+		"--listen", fmt.Sprintf("127.0.0.1:%d", testkit.Ports(t, 4)),
 	}, more...)
 	script := `for d in $HIDDEN; do mount -t tmpfs -o mode=700 none "$d" || exit 1; done; exec "$@"`
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", script, "sh", command}, args...)...)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +71,8 @@ func StartSet(t *testing.T) *Set {
 	s := &Set{running: make([]*exec.Cmd, 3)}
 	var routes []string
 	for i := range s.running {
-		m := member{Name: fmt.Sprintf("s%d", i+1), Dir: filepath.Join(t.TempDir(), "js"), Port: freePort(t), Route: freePort(t)}
+		port := testkit.Ports(t, 2)
+		m := member{Name: fmt.Sprintf("s%d", i+1), Dir: filepath.Join(t.TempDir(), "js"), Port: port, Route: port + 1}
 		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", m.Route))
 		s.URLs = append(s.URLs, fmt.Sprintf("nats://127.0.0.1:%d", m.Port))
 		s.members = append(s.members, m)
@@ -165,15 +165,4 @@ func (s *Set) ask(t *testing.T, f func(nats.JetStreamContext)) {
 		t.Fatal(err)
 	}
 	f(js)
-}
-
-// freePort is a port of the loopback that nobody has now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // it was only tried
-	return l.Addr().(*net.TCPAddr).Port
 }

@@ -3,11 +3,7 @@ package shell
 import (
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"path/filepath"
-	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"mobula/actors"
@@ -48,23 +44,9 @@ func newCluster(t *testing.T) *testCluster {
 	return c
 }
 
-// ports is how many addresses freeAddress has tried.
-var ports atomic.Int64
-
-// freeAddress is an address that nobody listens on, and that the system gives to no connection: a server can come back to it. Tests of
-// other processes look from another port on: they may run while the server is away.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 12000+(int64(os.Getpid())*269+ports.Add(1))%18000))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			t.Fatal(err)
-		}
-	}
+	return fmt.Sprintf("127.0.0.1:%d", testkit.Ports(t, 1))
 }
 
 // server starts a server on a node. It knows all that are there.
