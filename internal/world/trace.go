@@ -170,7 +170,7 @@ func briefObject(id ids.ObjectID) string { return brief(id.Task) + id.String()[4
 
 // Failure is a run in which a promise was broken.
 type Failure struct {
-	Seed uint64
+	Config
 	Why  string
 	Tail string // the last events
 	All  []string
@@ -178,12 +178,30 @@ type Failure struct {
 
 // Error says how to see it again.
 func (f *Failure) Error() string {
-	return fmt.Sprintf("seed %d: %s\nrun it again: go test ./internal/world -run TestOneSeed -world.seed %d -v\nthe last events:\n%s", f.Seed, f.Why, f.Seed, f.Tail)
+	return fmt.Sprintf("seed %d: %s\nrun it again: go test ./internal/world -run TestOneSeed %s -v\nthe last events:\n%s", f.Seed, f.Why, f.flags(), f.Tail)
+}
+
+// flags are those with which TestOneSeed runs it.
+func (f *Failure) flags() string {
+	d := Config{}.withDefaults()
+	s := fmt.Sprintf("-world.seed %d", f.Seed)
+	for _, x := range []struct {
+		name      string
+		is, usual int
+	}{{"nodes", f.Nodes, d.Nodes}, {"jobs", f.Jobs, d.Jobs}, {"faults", f.Faults, d.Faults}} {
+		if x.is != x.usual {
+			s += fmt.Sprintf(" -world.%s %d", x.name, x.is)
+		}
+	}
+	if f.Only != "" {
+		s += fmt.Sprintf(" -world.only %q", f.Only)
+	}
+	return s
 }
 
 // failed is the failure that a panic stands for: a promise that is broken, or a core that panicked.
 func (w *World) failed(p any) *Failure {
-	f := &Failure{Seed: w.cfg.Seed, Tail: w.log.tail(), All: w.log.lines}
+	f := &Failure{Config: w.cfg, Tail: w.log.tail(), All: w.log.lines}
 	if b, ok := p.(broken); ok {
 		f.Why = string(b)
 	} else {

@@ -165,11 +165,12 @@ func TestPromisesHoldBetweenHomes(t *testing.T) {
 // Seeds that have found a fault once.
 func TestPromisesHoldWhereTheyDidNot(t *testing.T) {
 	for _, c := range []Config{
-		{Seed: 17_958_940_801_000_104},                    // a store gave away memory that was being sent to a node that was gone
-		{Seed: 1729},                                      // a store gave away arguments that a task still read whose job was over
-		{Seed: 20_641},                                    // an owner read a record where it no longer was: the log had taken it from memory in the same step
-		{Seed: 17_960_165_341_000_003},                    // an owner that was rebuilt took a result for freed whose task was to run again anyway
-		{Seed: 17_960_165_341_000_006, Only: " poisoned"}, // a scheduler took the answer to the question of another node for its own
+		{Seed: 17_958_940_801_000_104},                        // a store gave away memory that was being sent to a node that was gone
+		{Seed: 1729},                                          // a store gave away arguments that a task still read whose job was over
+		{Seed: 20_641},                                        // an owner read a record where it no longer was: the log had taken it from memory in the same step
+		{Seed: 17_960_165_341_000_003},                        // an owner that was rebuilt took a result for freed whose task was to run again anyway
+		{Seed: 17_960_165_341_000_006, Only: " poisoned"},     // a scheduler took the answer to the question of another node for its own
+		{Seed: 17_960_231_861_000_022, Jobs: 6, Shares: true}, // a worker that was to end with its job's opening was taken over into the next one, whose owner did not know it
 	} {
 		if _, err := Run(c); err != nil {
 			t.Error(err)
@@ -218,4 +219,11 @@ func BenchmarkRun(b *testing.B) {
 		events += r.Events
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(events), "ns/event")
+}
+
+func TestAFailureSaysHowToRunItAgain(t *testing.T) {
+	f := &Failure{Config: Config{Seed: 7, Jobs: 6, Faults: -1, Only: " poisoned"}.withDefaults()}
+	if got, want := f.flags(), `-world.seed 7 -world.jobs 6 -world.faults -1 -world.only " poisoned"`; got != want {
+		t.Errorf("it says %s, want %s", got, want)
+	}
 }

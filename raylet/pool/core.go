@@ -67,6 +67,7 @@ type assignment struct {
 // job groups the workers of one job.
 type job struct {
 	id            ids.JobID
+	opening       uint64
 	tasks, actors *worker // virtual, if slots are in the driver's process
 	system        *worker // virtual: the node's own functions
 	isolate       bool
@@ -188,7 +189,7 @@ func (c *Core) onJobStarted(ev JobStarted) {
 	if c.stopped || c.jobs[ev.Job] != nil {
 		return
 	}
-	j := &job{id: ev.Job, isolate: ev.Isolate, programs: ev.Programs, groups: make(map[groupKey]*group)}
+	j := &job{id: ev.Job, opening: ev.Opening, isolate: ev.Isolate, programs: ev.Programs, groups: make(map[groupKey]*group)}
 	if len(j.programs) == 0 {
 		j.programs = []Program{{Language: wire.LangGo}}
 	}

@@ -110,11 +110,12 @@ func (c *Core) failAll(g *group, err *errs.Error) {
 	}
 }
 
-// onLive takes over a process that was started before this core.
+// onLive takes over a process that was started before this core. One of an earlier opening of its job is to end, whose end the raylet does not pass on any more:
+// nobody has told the owner of it.
 func (c *Core) onLive(now int64, ev Live) {
 	c.nextID = max(c.nextID, ev.Worker)
 	j := c.jobs[ev.Job]
-	if j == nil {
+	if j == nil || ev.Opening < j.opening {
 		c.emit(KillProcess{Worker: ev.Worker})
 		return
 	}

@@ -123,6 +123,7 @@ type StartProcess struct {
 	Worker   ids.WorkerID
 	Token    []byte // the process proves with it that it is this worker
 	Job      ids.JobID
+	Opening  uint64 // of the job, see JobStarted
 	Language string // which of the job's programs it runs
 	Slot     sched.Slot
 	Func     string // of an isolated worker

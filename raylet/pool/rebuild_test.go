@@ -81,6 +81,30 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
+// A job of another node was opened again while there was no core. The raylet passes the end of the opening before on no more, so who takes over ends its workers.
+func TestWorkersOfAnEarlierOpeningAreEnded(t *testing.T) {
+	w := newWorld(t, Config{})
+	w.step(JobStarted{Job: 1, Opening: 2})
+	w.need(1, tasks, "f")
+	w.up()
+	p := w.procs[1]
+	next, err := New(Config{CPUs: 2, FirstWorker: 1, NewToken: func() []byte { return []byte("next") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.c = next
+	w.step(JobStarted{Job: 1, Opening: 3, Restored: true})
+	w.step(Live{StartProcess: p.StartProcess, Client: p.client, PID: 1})
+	if !p.killed {
+		t.Fatal("its worker goes on")
+	}
+	l := w.need(1, tasks, "f")
+	w.up()
+	if w.ready[l] == 0 || w.ready[l] == p.client || w.procs[2].Opening != 3 {
+		t.Fatalf("the lease is in client %v, of opening %d", w.ready[l], w.procs[2].Opening)
+	}
+}
+
 // TestProperties drives the core with arbitrary processes. validate and effect hold the rules; in the end
 // every lease has its answer and nothing is left.
 func TestProperties(t *testing.T) {

@@ -155,7 +155,7 @@ func (c *Core) startQueued() {
 		c.byToken[string(w.token)] = w
 		c.counters.Started++
 		k := w.group.key
-		c.emit(StartProcess{Worker: w.id, Token: w.token, Job: w.group.job.id, Language: k.language, Slot: k.slot,
+		c.emit(StartProcess{Worker: w.id, Token: w.token, Job: w.group.job.id, Opening: w.group.job.opening, Language: k.language, Slot: k.slot,
 			Func: k.fn, Process: k.process, Actor: k.actor != 0, Memory: k.memory})
 		c.timer(w, c.cfg.StartTime)
 	}
