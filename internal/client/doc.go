@@ -10,16 +10,17 @@
 //
 // Client is composed of parts: types with their own state, locks and methods. Files begin with the name of their part. From the lowest to the
 // highest: base (the configuration, the client's lifetime), clock, memory (the segment), handles (the table, the queue of releases), outbox
-// (the queue to the node), credit, submits, gets, puts, announcing (references that leave with values of other programs), streams, actorWatches, requests, watchers (and rooms), followed (tasks that end with
-// a context), collector, rejoining (reconnects to a node that was gone). A part calls those below it directly. Two call those above: the
-// queue of releases asks to be sent (releaserUp), and the outbox reports that the connection is gone (outboxUp).
+// (the queue to the node), credit, submits, gets, puts, announcing (references that leave with values of other programs of the process), streams,
+// actorWatches, requests, watchers (and rooms), followed (tasks that end with a context), collector, rejoining (reconnects to a node that was gone).
+// A part calls those below it directly. Two call those above: the queue of releases asks to be sent (releaserUp), and the outbox reports that the
+// connection is gone (outboxUp).
 //
 // Lock order: outbox.mu, then releaser.mu, streams.mu, actorWatches.mu or pending.mu, then a shard's mu.
 // callOrder.mu comes before outbox.mu. Nothing is sent while a shard is locked.
 //
 // # What blocks
 //
-// Get, Get1, Wait, Next, Create, Put of a large value and Request wait for an answer;
+// Get, Get1, Wait, Next, Create, Put of a large value, Request and AnnounceOthers wait for an answer;
 // each ends with the answer, with its context, or with the client. Submit and Put wait for credit, once the node
 // has granted any. Everything else only hands messages to the port, which blocks for backpressure. A waiting
 // goroutine of a task is reported through TaskContext.Blocker: at once if the task has called another, else after

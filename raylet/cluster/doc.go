@@ -58,8 +58,9 @@
 // worker, for ten seconds. An owner is told Infeasible when no node is able, after WaitForNodes, and Feasible when one is again (refuse.go). A node that is named and
 // was never heard of may have joined just now: it is waited for as one that has not reported yet.
 //
-// Everything about a lease or a worker goes to the node that its id begins with (route.go). Several schedulers may ask an owner what it holds, and their epochs
-// may be the same: the owner answers in the order in which it was asked, so the core knows whom each answer is for, and sends it what concerns that one (resync.go).
+// Everything about a lease or a worker goes to the node that its id begins with (route.go). Several schedulers may ask an owner what it holds, each
+// with an epoch that nobody else in the cluster has: the core sends the answer with it to who asked, as far as it concerns that one. A core that was built since does not
+// know who did: it sends it to all, and all others ignore it (resync.go).
 //
 // A Reporter makes a node's own reports, and says when one is due; an Audience says whom it is told (decision 0028).
 //
