@@ -184,19 +184,19 @@ func (f *Failure) Error() string {
 // flags are those with which TestOneSeed runs it.
 func (f *Failure) flags() string {
 	d := Config{}.withDefaults()
-	s := fmt.Sprintf("-world.seed %d", f.Seed)
+	flags := []string{fmt.Sprintf("-world.seed %d", f.Seed)}
 	for _, x := range []struct {
 		name      string
 		is, usual int
 	}{{"nodes", f.Nodes, d.Nodes}, {"jobs", f.Jobs, d.Jobs}, {"faults", f.Faults, d.Faults}} {
 		if x.is != x.usual {
-			s += fmt.Sprintf(" -world.%s %d", x.name, x.is)
+			flags = append(flags, fmt.Sprintf("-world.%s %d", x.name, x.is))
 		}
 	}
 	if f.Only != "" {
-		s += fmt.Sprintf(" -world.only %q", f.Only)
+		flags = append(flags, fmt.Sprintf("-world.only %q", f.Only))
 	}
-	return s
+	return strings.Join(flags, " ")
 }
 
 // failed is the failure that a panic stands for: a promise that is broken, or a core that panicked.

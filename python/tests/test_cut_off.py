@@ -117,7 +117,7 @@ def whole(mini: MiniNode, discarded: Sequence[Any] = ()) -> Iterator[None]:
 def rounds(seed: int, f: Callable[[], Any], n: int) -> list[int]:
     """Places to cut f off at: all, or some if there are many."""
     most = places(f)
-    assert most > 20
+    assert most > 10  # else nothing is counted: the shortest, a future whose value has come meanwhile, has 20
     return list(range(1, most + 1)) if most <= n else sorted(random.Random(seed).sample(range(1, most + 1), n))
 
 
