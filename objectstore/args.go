@@ -81,10 +81,6 @@ func (ar *args) pinArgs(e PinArgs, held bool) {
 // admitArgs lets waiting sets in, in order, while running tasks' arguments stay within their share.
 // A set that would run alone is always let in, and one whose objects are all in use already: it takes nothing more.
 func (ar *args) admitArgs() {
-	if ar.argWait.Len() > 0 && ar.now < ar.argsAt {
-		ar.wakeAt(ar.argsAt)
-		return
-	}
 	most := ar.space.share(ar.cfg.ArgsFraction)
 	for ar.argWait.Len() > 0 && !ar.argsFull {
 		s := ar.argWait.Front()
@@ -339,23 +335,13 @@ func (ar *args) setBytes(s *argSet) (n uint64) {
 	return n
 }
 
-// noRoom is called for a set when one of its objects finds no room anywhere. If that is for what programs keep, which they may let go of, the set gives up its
-// own, so that others can go on, and is admitted again later.
+// noRoom ends a set one of whose objects finds no room anywhere, and tells whether it had not ended before, for another of them.
 func (ar *args) noRoom(s *argSet, err *errs.Error) (refused bool) {
-	switch {
-	case !s.admitted || ar.findSet(s.req.Task, s.req.Attempt) != s:
-		return false // it was called for another of its objects before
-	case s.answered || err.Code != errs.CodeStoreFull:
-		err = errs.New(err.Code, "%d objects of %d bytes have to be in memory together: %s", len(s.objs), ar.setBytes(s), err.Msg)
-		ar.refuseSet(s, err)
-		return true
+	if !s.admitted || ar.findSet(s.req.Task, s.req.Attempt) != s {
+		return false
 	}
-	ar.log("a task waits: there is no room for its arguments beside what others hold", err)
-	ar.undoAdmit(s)
-	ar.argWait.Push(s)
-	ar.argsAt = ar.after(ar.cfg.Stall)
-	ar.wakeAt(ar.argsAt)
-	return false
+	ar.refuseSet(s, errs.New(err.Code, "%d objects of %d bytes have to be in memory together: %s", len(s.objs), ar.setBytes(s), err.Msg))
+	return true
 }
 
 // refuseSet ends a set that cannot be in memory; its objects are kept.

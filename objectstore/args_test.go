@@ -61,35 +61,49 @@ func TestArgumentsThatCanNeverBeInMemoryAreRefused(t *testing.T) {
 	}
 }
 
-// What others hold may be let go: a task whose arguments have no room beside it waits for that,
-// holds nothing meanwhile, and then runs.
-func TestArgumentsWaitForWhatOthersHold(t *testing.T) {
+// What programs keep refuses no task, though it be all that the store and the disk budget have: it is served beyond them, and lets go when it ends. What
+// programs would keep besides is refused.
+func TestTasksAreServedBesideWhatProgramsKeep(t *testing.T) {
 	w, args := spilledPuts(t, 5)
 	for _, id := range args[2:] {
 		w.step(PinForGet{Client: 1, ID: id})
 		w.relist(int64(2 * time.Second))
 	}
-	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args[:2]}) // beside the views one of them has room, in a file
-	logged := len(w.logs)
-	for range 10 {
+	w.step(PinArgs{Job: 1, Task: task(5), Worker: 1, IDs: args[:2]})
+	for range 2 { // one file for each time in which nothing moves
 		w.relist(int64(5 * time.Second))
-		if len(w.refused)+len(w.argsOK)+len(w.lost) > 0 {
-			t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
-		}
 	}
-	if all := strings.Join(w.logs[logged:], "\n"); !strings.Contains(all, "no room for its arguments beside what others hold") {
-		t.Errorf("the log does not say why it waits: %q", all)
-	}
-	r := w.create(1, put(9), 0, mib, task(7)) // of a task that runs
-	w.relist(int64(5 * time.Second))
-	if m := w.created[r]; m == nil || m.Err != nil {
-		t.Errorf("a create beside it: %+v", m)
-	}
-	w.unpin(1, put(2), 1)
-	w.relist(int64(5 * time.Second))
 	if got := w.argsOK[NoteKey{Task: task(5)}]; len(got.Values) != 2 {
 		t.Fatalf("refused %+v, pinned %+v, lost %+v", w.refused, w.argsOK, w.lost)
 	}
+	r := w.create(1, task(5).Return(0), 0, 10*mib, task(5))
+	w.relist(int64(5 * time.Second))
+	m := w.created[r]
+	if m == nil || m.Err != nil {
+		t.Fatalf("the task's result: %+v", m)
+	}
+	w.write(1, 0, m)
+	w.seal(1, 0, m, 10*mib)
+	w.step(UnpinArgs{Task: task(5)})
+	w.relist(int64(5 * time.Second))
+	if s := w.c.Stats(); s.FallbackBytes > 2*10*mib { // of three views one is in memory
+		t.Errorf("%d bytes are in files, and views of three objects of 10 MiB are all that is pinned", s.FallbackBytes)
+	}
+
+	asked := len(w.resolved)
+	w.step(PinForGet{Client: 1, ID: args[0]})
+	r = w.create(1, put(9), 0, 10*mib, ids.TaskID{})
+	w.relist(int64(10 * time.Second))
+	if m := w.resolved[asked:]; len(m) != 1 || !errors.Is(m[0].Result.Err, errs.ErrStoreFull) {
+		t.Errorf("one view more: %+v", m)
+	}
+	if m := w.created[r]; m == nil || !errors.Is(m.Err, errs.ErrStoreFull) {
+		t.Errorf("one put more: %+v", m)
+	}
+	for _, id := range args[2:] {
+		w.unpin(1, id, 1)
+	}
+	w.readable(append(args, task(5).Return(0)))
 }
 
 // A disk that is full is not the end of an object that lies there.

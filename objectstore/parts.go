@@ -265,8 +265,7 @@ type args struct {
 	readaheadQueue queue.Queue[ids.ObjectID] // to be read when nobody asks for anything else
 	argBytes       uint64
 	activeSets     int
-	argsFull       bool  // the head of argWait does not fit
-	argsAt         int64 // nobody of argWait is let in before
+	argsFull       bool // the head of argWait does not fit
 }
 
 func newArgs(s *step, cs *clients, sp *space, pr *progress, os *objects, rs *restores, cr *creates, cp *copies, up argsUp) *args {

@@ -63,7 +63,7 @@ func (rm *placing) fallbackRefusal(d *demand) *errs.Error {
 		return rm.unavailable(d)
 	case rm.progress.disk.err != nil && rm.objects.cold.n > 0 && !rm.bringsRelease(d):
 		return errs.New(errs.CodeOutOfDisk, "%v: %s: free space in the spill directories or add one", rm.progress.disk.err, rm.space.figures(d.need))
-	case rm.keptBytes()+d.need > rm.mostKept():
+	case d.forProgram() && rm.keptBytes()+d.need > rm.mostKept():
 		return errs.New(errs.CodeStoreFull, "everything is pinned: %d bytes are kept by views and unfinished puts, %d may be: %s: close views, raise the store's limit or its disk budget",
 			rm.keptBytes(), rm.mostKept(), rm.space.figures(d.need))
 	case rm.progress.fullDisk.fileErr != nil && rm.now < rm.progress.fullDisk.fileAt:
@@ -80,11 +80,19 @@ func (rm *placing) overBudget(need uint64) uint64 {
 	return have - min(have, most)
 }
 
-// keptBytes is what programs keep for as long as they like, by views and puts that they have not finished; mostKept is what that may be: a demand
-// that would be more together with it is refused. What tasks hold they let go of when they end, so it refuses nobody.
+// keptBytes is what programs keep for as long as they like, by views and puts that they have not finished; mostKept is what that may be: a view
+// or put that would be more together with it is refused. What tasks hold they let go of when they end: it refuses nobody, and is not refused.
 func (rm *placing) keptBytes() uint64 { return rm.objects.viewedBytes + rm.space.putBytes }
 
 func (rm *placing) mostKept() uint64 { return plus(rm.space.objectLimit(), rm.cfg.FallbackBytes) }
+
+// forProgram tells whether only a program waits for what is demanded, and may keep it for as long as it likes.
+func (d *demand) forProgram() bool {
+	if d.o != nil {
+		return len(d.gets) > 0 && len(d.sets) == 0 && d.o.exports == 0 && !d.rescues
+	}
+	return d.pack == nil && d.task.IsZero()
+}
 
 // plus adds what may be without bound.
 func plus(a, b uint64) uint64 { return a + min(b, math.MaxUint64-a) }

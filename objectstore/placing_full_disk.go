@@ -56,7 +56,7 @@ func (rm *placing) nextArgHolder() (found *demand) {
 func (rm *placing) keepsWaiting(d *demand, why *errs.Error) bool {
 	full := rm.progress.diskFull() || rm.creates.awaitCPU()
 	busy := rm.args.tasksGoOn() || !full && rm.writersGoOn()
-	if !full && (!busy || why.Code != errs.CodeStoreFull || d.lane == laneArgs) { // a task's arguments let go of one another meanwhile: noRoom
+	if !full && (!busy || why.Code != errs.CodeStoreFull) {
 		return false
 	}
 	if rm.objects.cold.n == 0 && rm.objects.second.n == 0 && rm.deadlocked(d) {

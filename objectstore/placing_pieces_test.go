@@ -153,7 +153,7 @@ type pieceTask struct {
 }
 
 func TestEveryDemandIsServedWhilePinsLieAnywhere(t *testing.T) {
-	for _, seed := range append(testkit.Seeds(t, 60), 1, 2, 3, 17960018511000047) {
+	for _, seed := range append(testkit.Seeds(t, 60), 1, 2, 3, 17960018511000047, 17960304142000050) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewSource(int64(seed)))
 			limit := []uint64{mib, 16 * mib}[rnd.Intn(2)]
