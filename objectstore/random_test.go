@@ -35,7 +35,8 @@ type chaos struct {
 	freed        map[ids.ObjectID]bool
 	seen         int // of resolved
 	seenL        int // of lost
-	lostInCopies int
+	copies       int // of spill files, that ended well
+	lostInCopies int // cores, at the end of one
 	n            int
 }
 
@@ -474,6 +475,9 @@ func (x *chaos) restart() {
 
 // copiedOrLost tells the core that objects were written anew. Sometimes it is lost while it does what comes of that; the next one is told again.
 func (x *chaos) copiedOrLost(e SpillDone) {
+	if e.Err == nil {
+		x.copies++
+	}
 	if x.stale || x.rnd.Intn(2) == 0 {
 		x.step(e)
 		return

@@ -274,7 +274,7 @@ func TestChaosOfCompaction(t *testing.T) {
 				}
 			}
 			x.end()
-			copies, lost = copies+int(x.c.counts.Compactions), lost+x.lostInCopies
+			copies, lost = copies+x.copies, lost+x.lostInCopies
 		})
 	}
 	t.Logf("%d writes of spill files anew; %d cores were lost at the end of one", copies, lost)
