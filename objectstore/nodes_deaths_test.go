@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -129,6 +130,106 @@ func TestTheLastCopyIsKeptInAFullStore(t *testing.T) {
 	settleAll(all[1:], time.Minute)
 	if !b.got(put(1)) || len(b.gone)+len(b.lost) != 0 {
 		t.Errorf("%+v; lost %v, %+v", b.resolved, b.gone, b.lost)
+	}
+}
+
+// What was let go meanwhile is kept no longer, however far that is. Where its job is over, no file of that is asked for again.
+func TestTheLastCopyOfWhatWasLetGoIsNotKept(t *testing.T) {
+	for _, over := range []bool{true, false} {
+		for _, waits := range []bool{true, false} {
+			for _, at := range []stage{stageWaiting, stageReserving, stageReading} {
+				t.Run(fmt.Sprintf("its job is over %v, a client waits for it %v, at stage %d", over, waits, at), func(t *testing.T) {
+					all := newNodes(t, 2, idleConfig())
+					a, b := all[0], all[1]
+					a.join(1)
+					b.join(10)
+					b.joinJob(2, 2)
+					size := uint64(3 * mib)
+					if at == stageWaiting { // the store is full
+						size = 9 * mib
+					}
+					a.put(1, put(1), size)
+					b.tell(put(1), size, a)
+					b.get(2, put(1))
+					settleAll(all, 0)
+					if at == stageReading { // else it lies in memory until its copy is not read any more
+						b.unpin(2, put(1), 1)
+					}
+					lose(all, a)
+					d := b.c.objs[put(1)].o.restore
+					for at == stageReading && d.stage != at {
+						b.run(nil)
+					}
+					if d.stage != at {
+						t.Fatalf("it is at stage %d", d.stage)
+					}
+					if waits {
+						b.get(10, put(1))
+					}
+					if over {
+						b.step(DropJob{1})
+					} else {
+						b.step(Free{[]ids.ObjectID{put(1)}})
+					}
+					b.step(ClientGone{10})
+					b.noMem = true // where it is on its way, it does not come
+					b.relist(0)
+					if d := b.c.oldestDemand(); d != nil || b.noFile[1] != over {
+						t.Errorf("a demand waits: %+v; the job's file is gone: %v", d, b.noFile[1])
+					}
+					b.noMem = false
+					if at != stageReading {
+						b.unpin(2, put(1), 1)
+					}
+					settleAll(all[1:], time.Minute)
+					if s := b.c.Stats(); s.Held != 0 || s.Fallbacks != 0 || len(b.c.all()) != 0 || b.noFile[1] != over || b.notes.Len() != 0 || len(b.gone)+len(b.lost) != 0 {
+						t.Errorf("left are %d objects, notes %v, %+v; lost %v, %+v", len(b.c.all()), b.notes.List(), s, b.gone, b.lost)
+					}
+				})
+			}
+		}
+	}
+}
+
+// Its own job's client has asked for it, and does so no more, when no memory is there for what it would be brought to: it is kept all the same.
+func TestTheLastCopyIsKeptThoughNobodyWaits(t *testing.T) {
+	cfg := idleConfig()
+	cfg.ColdFrom = 2 * mib
+	all := newNodes(t, 2, cfg)
+	a, b := all[0], all[1]
+	a.nodes.hold = true
+	a.join(1)
+	b.join(10)
+	b.joinJob(2, 2)
+	a.put(1, put(1), 3*mib)
+	b.tell(put(1), 3*mib, a)
+	b.get(10, put(1))
+	b.runUntilAsked()
+	b.get(2, put(1))
+	for len(b.nodes.asked) < 2 && b.run(nil) {
+	}
+	for _, e := range a.nodes.read {
+		if b.nodes.asked[e.Token].Place == 2 {
+			a.sent(e)
+		}
+	}
+	if !b.got(put(1)) || len(b.nodes.asked) != 1 {
+		t.Fatalf("%+v; asked %v", b.resolved, b.nodes.asked)
+	}
+	b.step(UnpinForGet{Client: 10, ID: put(1)})
+	for token, im := range b.nodes.asked {
+		delete(b.nodes.asked, token)
+		lose(all, a)
+		b.step(RestoreDone{im.Job, errs.New(errs.CodeSegmentUnavailable, "no memory")})
+	}
+	settleAll(all[1:], time.Minute)
+	b.unpin(2, put(1), 1)
+	b.step(ClientGone{2})
+	b.step(DropJob{2})
+	b.get(10, put(1))
+	settleAll(all[1:], time.Minute)
+	if !b.got(put(1)) || len(b.gone)+len(b.lost) != 0 {
+		t.Errorf("%+v; lost %v, %+v", b.resolved[len(b.resolved)-1], b.gone, b.lost)
 	}
 }
 

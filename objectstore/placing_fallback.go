@@ -171,8 +171,7 @@ func (rm *placing) fallbackFailed(d *demand, err error) {
 	rm.log("no fallback file could be made", err)
 	rm.progress.fullDisk.fileErr, rm.progress.fullDisk.fileAt = err, rm.after(rm.cfg.RetrySpill)
 	if rm.keepsWaiting(d, rm.fallbackError(d)) {
-		d.stage = stageWaiting
-		rm.demands.queues[d.lane].PushFront(d)
+		rm.waitAgain(d)
 		rm.wakeAt(rm.progress.fullDisk.fileAt)
 		return
 	}

@@ -69,9 +69,18 @@ func (rm *placing) withoutMemory(d *demand, err error) {
 		d.takingFromOthers, d.takeRetryAt = false, rm.space.reserveRetryAt
 	}
 	rm.space.freeBlock(d.block)
+	rm.waitAgain(d)
+	rm.wakeAt(rm.space.reserveRetryAt)
+}
+
+// waitAgain puts a demand back at the head of its lane, unless it is a restore that nobody waits for any more: while its room was on its way it could not be
+// withdrawn.
+func (rm *placing) waitAgain(d *demand) {
 	d.stage = stageWaiting
 	rm.demands.queues[d.lane].PushFront(d)
-	rm.wakeAt(rm.space.reserveRetryAt)
+	if d.o != nil {
+		rm.restores.cancelRestore(d.o)
+	}
 }
 
 // reserveFailed ends a demand for which no memory could be reserved, twice: a restore goes on in a

@@ -214,7 +214,7 @@ type demand struct {
 	gets    []getter
 	sets    []*argSet // one entry an argument
 	from    *object   // that a copy is being made from in memory
-	rescues bool      // from is the last copy there is: the restore goes on whether somebody waits or not
+	rescues bool      // from is the last copy there is: the restore goes on whether somebody waits or not, unless the object was let go
 
 	twinFailed bool // its bytes are to come from another node, though they are in memory here
 

@@ -27,15 +27,17 @@ func (rs *restores) requestRestore(o *object, l lane) *demand {
 	return d
 }
 
-// cancelRestore withdraws a restore that nobody waits for any more.
+// cancelRestore withdraws a restore that nobody waits for any more, unless it is to keep the last copy. What was let go needs none, and the file that it would be
+// made in may go with its job before there is room.
 func (rs *restores) cancelRestore(o *object) {
 	d := o.restore
-	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 || o.exports > 0 || d.rescues {
+	if d == nil || len(d.gets) > 0 || len(d.sets) > 0 || o.exports > 0 || d.rescues && !o.gone || o.isNowhere() {
 		return
 	}
 	if d.stage == stageWaiting {
 		d.stage = stageDone
 		o.restore = nil
+		rs.copied(d)
 		rs.objects.relist(o)
 	}
 }
@@ -147,7 +149,7 @@ func (rs *restores) restoreDone(e RestoreDone) {
 	case o.of != nil || fromMemory:
 		rs.counts.CopiesMade++
 		rs.counts.CopiedBytes += o.size
-		if o.of == nil {
+		if o.of == nil && !o.gone {
 			rs.emit(ToOwner{o.id.Job(), Imported{o.id, o.attempt}})
 		}
 	default:
@@ -240,10 +242,15 @@ func (rs *restores) failRestore(d *demand, err *errs.Error) (refused bool) {
 
 // loseIfNowhere gives up an object whose last copy, for another job, found no room.
 func (rs *restores) loseIfNowhere(o *object) {
-	if o.of == nil && !o.dead && !o.gone && !o.resident && !o.spilled && !o.draining && len(o.elsewhere) == 0 {
+	if o.isNowhere() {
 		rs.forget(o)
 		rs.emit(ToOwner{o.id.Job(), Lost{ID: o.id, Copy: o.attempt, Err: lostError(o.id, "has no room here, and is on no node any more")}})
 	}
+}
+
+// isNowhere tells whether an object that was not let go has no copy left but for what is for another job.
+func (o *object) isNowhere() bool {
+	return o.of == nil && !o.dead && !o.gone && !o.resident && !o.spilled && !o.draining && len(o.elsewhere) == 0
 }
 
 // forget drops an object that cannot be read any more; nothing waits for it but copies for other jobs. Those that are pinned stay.

@@ -172,6 +172,7 @@ func TestPromisesHoldWhereTheyDidNot(t *testing.T) {
 		{Seed: 17_960_165_341_000_003},                        // an owner that was rebuilt took a result for freed whose task was to run again anyway
 		{Seed: 17_960_165_341_000_006, Only: " poisoned"},     // a scheduler took the answer to the question of another node for its own
 		{Seed: 17_960_231_861_000_022, Jobs: 6, Shares: true}, // a worker that was to end with its job's opening was taken over into the next one, whose owner did not know it
+		{Seed: 1_000_011, Jobs: 6, Shares: true},              // a store made the last copy of an object of a job that was over, in that job's file, which had gone
 	} {
 		if _, err := Run(c); err != nil {
 			t.Error(err)
