@@ -206,7 +206,8 @@ func TestTheLastCopyIsKeptThoughNobodyWaits(t *testing.T) {
 	b.get(10, put(1))
 	b.runUntilAsked()
 	b.get(2, put(1))
-	for len(b.nodes.asked) < 2 && b.run(nil) {
+	for goOn := true; goOn && len(b.nodes.asked) < 2; {
+		goOn = b.run(nil)
 	}
 	for _, e := range a.nodes.read {
 		if b.nodes.asked[e.Token].Place == 2 {

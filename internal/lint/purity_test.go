@@ -15,7 +15,7 @@ import (
 )
 
 // cores are the packages that decide: Step(now, event) gives effects, and whoever calls it acts. A package that has such a method is here.
-var cores = words("gcs gcs/directory graph graph/run internal/node/blobs internal/node/gather internal/node/jobs internal/node/member objectstore objectstore/spill raylet raylet/cluster raylet/memmon raylet/owner raylet/pool raylet/sched remote remote/clocks remote/membership remote/transfer telemetry/phases")
+var cores = words("gcs gcs/directory graph graph/run internal/direct internal/node/blobs internal/node/gather internal/node/jobs internal/node/member objectstore objectstore/spill raylet raylet/cluster raylet/memmon raylet/owner raylet/pool raylet/sched remote remote/clocks remote/membership remote/transfer telemetry/phases")
 
 // parts are what cores leave to a package of their own, and the codecs of what they say. Those of raylet/internode
 // and internal/trust are nobody's yet.

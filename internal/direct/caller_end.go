@@ -1,0 +1,202 @@
+package direct
+
+import (
+	"math"
+
+	"mobula/internal/errs"
+	"mobula/internal/queue"
+)
+
+// This file is what becomes of calls that were sent.
+
+func (c *Caller) answered(e Answered) {
+	ch := c.channels[e.Channel]
+	if ch == nil || e.No > ch.sent {
+		return
+	}
+	k := ch.call(e.No)
+	switch {
+	case k == nil: // it has expired
+	case e.Said != SaidNothing:
+		k.said, k.outcome = e.Said, e.Outcome
+		ch.said = min(ch.said, e.AckNo-1)
+		if a := ch.of; a.way == straight {
+			a.way = doubtful
+		}
+	default:
+		l := k.line
+		ch.leave(k)
+		c.settle(k, e.Outcome)
+		c.pump(l)
+	}
+	ch.answers = e.AckNo
+	if e.Holds {
+		if ch.holds == nil {
+			ch.holds = make(map[uint64]bool)
+		}
+		ch.holds[e.AckNo] = true
+	}
+	c.acknowledge(ch)
+	c.feed(ch.of)
+}
+
+// call is the call of a number, if it is under way.
+func (ch *channel) call(no uint64) *Call {
+	if no < ch.first || no > ch.sent {
+		return nil
+	}
+	return ch.flight.All()[no-ch.first]
+}
+
+// acknowledge tells the host which answers were taken. Those are not of whose references the owner does not know yet, and those in place of a result, until
+// it is known what becomes of the call.
+func (c *Caller) acknowledge(ch *channel) {
+	was := ch.acked
+	for ch.acked < ch.answers && !ch.holds[ch.acked+1] && (ch.over || ch.acked < ch.said) {
+		ch.acked++
+	}
+	if ch.acked > was && !ch.gone {
+		c.do(Effect{Do: AckUpTo, Channel: ch.id, No: ch.acked})
+	}
+	if ch.over && (ch.gone || ch.acked == ch.answers) {
+		delete(c.channels, ch.id)
+		c.do(Effect{Do: HangUp, Channel: ch.id})
+	}
+}
+
+// idle lets a channel go on which nothing is under way.
+func (c *Caller) idle(ch *channel) {
+	if a := ch.of; a.way == straight && a.ch == ch && ch.flight.Len() == 0 && ch.acked == ch.answers {
+		a.ch, a.way, ch.over = nil, unknown, true
+		c.acknowledge(ch)
+		c.maybeForget(a)
+	}
+}
+
+func (c *Caller) opened(e Opened) {
+	a := c.actors[e.Actor]
+	if a == nil || a.way != asked {
+		return
+	}
+	a.ch = &channel{id: e.Channel, of: a, instance: e.Instance, credit: e.Credit, first: 1, said: math.MaxUint64}
+	c.channels[e.Channel] = a.ch
+	a.way = straight
+	c.pumpAll(a)
+}
+
+func (c *Caller) noWay(e NoWay) {
+	a := c.actors[e.Actor]
+	if a == nil || a.way != asked {
+		return
+	}
+	a.way = unknown
+	if e.Dead {
+		a.way, a.dead = dead, e.Err
+	}
+	c.failLines(a, e.Err)
+	c.maybeForget(a)
+}
+
+// failLines ends what waits, but for calls that go by the owner: it has its own word on these.
+func (c *Caller) failLines(a *callee, err *errs.Error) {
+	for i := len(a.list) - 1; i >= 0; i-- {
+		l := a.list[i]
+		var stay []*Call
+		for l.calls.Len() > 0 {
+			if k := l.calls.Pop(); k.ByOwner {
+				stay = append(stay, k)
+			} else {
+				c.settle(k, &Outcome{Err: err})
+			}
+		}
+		for _, k := range stay {
+			l.calls.Push(k)
+		}
+		c.pump(l)
+	}
+}
+
+func (c *Caller) broke(ch *channel, last bool) {
+	if ch.gone = !last; ch.over {
+		c.acknowledge(ch)
+		return
+	}
+	if ch.broke {
+		return
+	}
+	ch.broke = true
+	if ch.of.way == straight {
+		ch.of.way = doubtful
+	}
+	if ch.word != nil {
+		c.over(ch, ch.word)
+		return
+	}
+	c.do(Effect{Do: AskWord, Channel: ch.id})
+}
+
+func (c *Caller) word(e *Over) {
+	ch := c.channels[e.Channel]
+	switch {
+	case ch == nil || ch.over:
+	case !ch.broke:
+		ch.word = e
+	default:
+		c.over(ch, e)
+	}
+}
+
+// over deals with all that is under way on a channel that is over, in order.
+func (c *Caller) over(ch *channel, e *Over) {
+	a := ch.of
+	a.ch, a.way, ch.over = nil, unknown, true
+	for a.starved.Len() > 0 {
+		a.starved.Pop().waits = false
+	}
+	if e.Next == NextNone {
+		a.way, a.dead = dead, e.Err
+	}
+	var again []*Call
+	for _, k := range ch.flight.All() {
+		if k == nil {
+			continue
+		}
+		k.line.out--
+		switch {
+		case k.final != nil:
+			c.settle(k, &Outcome{Err: k.final})
+		case e.Next != NextNone && c.again(k, e):
+			k.stage = inLine
+			if again = append(again, k); k.adopted {
+				c.adopt(k) // that it is nowhere now, and how many retries are left
+			}
+		case k.said == SaidCulprit:
+			c.settle(k, k.outcome)
+		default:
+			c.settle(k, &Outcome{Err: e.Err})
+		}
+	}
+	ch.flight, ch.first = queue.Queue[*Call]{}, ch.sent+1
+	c.acknowledge(ch)
+	for i := len(again) - 1; i >= 0; i-- { // each goes to the head of its line
+		k := again[i]
+		l := a.line(k.Caller)
+		k.line = l
+		l.calls.PushFront(k)
+	}
+	switch {
+	case e.Next == NextNone, e.Next == NextInstance && !e.Keeps:
+		c.failLines(a, e.Err)
+	default:
+		c.pumpAll(a)
+	}
+	c.maybeForget(a)
+}
+
+// again tells whether a call is made again: one that has surely not begun, if calls wait for the next instance; else if it has a retry left.
+func (c *Caller) again(k *Call, e *Over) bool {
+	if e.Next == NextInstance && e.Keeps && !k.begun(e.Begun) {
+		return true
+	}
+	return k.charge()
+}

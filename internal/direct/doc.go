@@ -1,0 +1,24 @@
+// Package direct decides how calls of actors go straight: from the process that calls into the mailbox of the actor, and the answer back, without the job's
+// owner on the way (decision 0038). It has the two cores of that: Caller, one in each process that calls, and Host, one for each instance of an actor.
+//
+// # Who owns what
+//
+// Caller owns the calls of its process until they have ended, and their results until a reference leaves the process: the order of each caller's calls, which
+// way each goes, what becomes of those whose actor has ended under them, and who is told of a reference that leaves. Host owns the mailbox: how many calls
+// are pending, which have begun, and each answer until its caller has taken it. The owner of the job owns the actor: where its instance is, whether
+// another follows, and the calls that it has adopted.
+//
+// # Channels
+//
+// A channel leads from one process to one instance of an actor, and is in order. It is never mended: when it breaks, the node is asked what has become of
+// the instance. Its calls are numbered from 1. The host counts the calls that it begins, for each concurrency group, where the caller can read it after
+// the host's process is gone: in one process the core itself, between two a page of memory that both have.
+//
+// # What blocks
+//
+// Nothing: both cores are pure. A Caller holds back what has no credit, and a Host what the process that asked does not take the answers of.
+//
+// # Errors
+//
+// ErrActorDied, ErrActorUnavailable, ErrPendingCallsLimit, ErrCancelled and ErrDeadline, each of one call.
+package direct

@@ -1,0 +1,149 @@
+package direct
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// Event is what a Caller is told.
+type Event interface{ toCaller() }
+
+// Begin is a call that the process makes.
+type Begin struct{ Call *Call }
+
+// Argument is an argument that a call has waited for; with Err it has failed, and so has the call.
+type Argument struct {
+	Call *Call
+	Err  *errs.Error
+}
+
+// Cancel is the wish that a call should end.
+type Cancel struct{ Call *Call }
+
+// Expired says that the deadline of a call has passed.
+type Expired struct{ Call *Call }
+
+// Opened is the answer to AskWay: a channel to the instance, and how much may be sent on it that was not answered.
+type Opened struct {
+	Actor    ids.ActorID
+	Instance Instance
+	Channel  Channel
+	Credit   int64
+}
+
+// GoesByOwner is the other answer to AskWay: there is no channel to this actor from here.
+type GoesByOwner struct{ Actor ids.ActorID }
+
+// NoWay is an answer to AskWay while the actor restarts and calls do not wait for that, or when it is dead.
+type NoWay struct {
+	Actor ids.ActorID
+	Dead  bool
+	Err   *errs.Error
+}
+
+// Over is the node's word on a channel: its instance has ended; or, in answer to AskWord, that only the channel has. It takes effect when the channel was read to
+// its end: there may be answers in it.
+type Over struct {
+	Channel Channel
+	Next    Next
+	Keeps   bool        // calls that have not begun wait for the next instance
+	Begun   []uint64    // of each group, the last call of this channel that has begun; read after the instance was over
+	Err     *errs.Error // why, for who is refused
+}
+
+// Next is what follows an instance.
+type Next uint8
+
+// What follows.
+const (
+	NextInstance Next = iota
+	NextNone          // the actor is dead
+	NextSame          // the instance lives, the channel is gone: what was sent on it may begin yet
+)
+
+// Answered is a host's answer to a call; with Said its instance has ended, and the node's word follows.
+type Answered struct {
+	Channel Channel
+	No      uint64 // the call's
+	AckNo   uint64 // the answer's
+	Said    Said
+	Outcome *Outcome
+	Holds   bool // there are references in it, which the host holds until it is acknowledged: Held says when
+}
+
+// Held says that the owner knows of the references in an answer.
+type Held struct {
+	Channel Channel
+	AckNo   uint64
+}
+
+// Broke says that a channel was read to its end: the host has said that nothing follows (Last), or is gone.
+type Broke struct {
+	Channel Channel
+	Last    bool
+}
+
+// Idle says that a channel was not used for some time.
+type Idle struct{ Channel Channel }
+
+// OwnerAnswered is the result of a call that went by the owner.
+type OwnerAnswered struct {
+	Call    *Call
+	Outcome *Outcome
+}
+
+// Leaves says that a reference to a call's result is about to leave the process.
+type Leaves struct{ Call *Call }
+
+// Released says that the last reference to a call's result in this process has gone.
+type Released struct{ Call *Call }
+
+// Adopted is the owner's answer to Adopt.
+type Adopted struct{ Call *Call }
+
+func (Begin) toCaller()         {}
+func (Argument) toCaller()      {}
+func (Cancel) toCaller()        {}
+func (Expired) toCaller()       {}
+func (Opened) toCaller()        {}
+func (GoesByOwner) toCaller()   {}
+func (NoWay) toCaller()         {}
+func (Over) toCaller()          {}
+func (Held) toCaller()          {}
+func (Answered) toCaller()      {}
+func (Broke) toCaller()         {}
+func (Idle) toCaller()          {}
+func (OwnerAnswered) toCaller() {}
+func (Leaves) toCaller()        {}
+func (Released) toCaller()      {}
+func (Adopted) toCaller()       {}
+
+// Do is what an Effect asks for.
+type Do uint8
+
+// What a Caller asks for. Effects are carried out in order: what goes to the node is written before what follows it.
+const (
+	AskWay   Do = iota // of the node: a channel to Actor
+	AskWord            // of the node: what has become of Channel
+	Send               // Call on Channel as No
+	Withdraw           // ask the host to cancel No on Channel
+	Submit             // Call to the owner, as a task
+	Revoke             // ask the owner to cancel Call
+	Settle             // Call has ended with Outcome: its waiters are told
+	Adopt              // tell the owner of Call: its outcome if it has one, else on which channel it is, or is about to be sent, and the retries that it has used
+	Report             // tell the owner the outcome of Call, which it has adopted. From then on, as after Adopt with an outcome, the value may be dropped here and asked for again
+	Depart             // a reference to the result of Call may leave
+	AckUpTo            // the answers of Channel are taken, up to No
+	HangUp             // Channel is needed no more
+)
+
+// Effect is something that a Caller asks for. It is one struct, so that a call allocates none.
+type Effect struct {
+	Do       Do
+	Call     *Call
+	Actor    ids.ActorID
+	Instance Instance
+	Channel  Channel
+	No       uint64
+	Outcome  *Outcome
+}

@@ -1,0 +1,112 @@
+package direct
+
+import (
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// Incoming is a call, as the actor's process knows it. Who makes one sets the exported fields; the rest belongs to the Host.
+type Incoming struct {
+	ID      ids.TaskID
+	Group   int
+	Payload any
+
+	from    *source
+	no      uint64
+	nth     uint64 // of its group on its channel
+	running bool
+	over    bool // it has an answer
+	tell    bool // the owner wants the outcome too: whoever called is gone
+}
+
+// HostEvent is what a Host is told.
+type HostEvent interface{ toHost() }
+
+// Linked says that a process may call on a channel.
+type Linked struct{ Channel Channel }
+
+// Arrived is the next call of a channel.
+type Arrived struct {
+	Channel Channel
+	Call    *Incoming
+}
+
+// Unwanted says that a caller wants a call to end. It is answered all the same.
+type Unwanted struct {
+	Channel Channel
+	No      uint64
+}
+
+// Finished is the end of a call that ran; with Panicked it has brought the instance down.
+type Finished struct {
+	Call     *Incoming
+	Outcome  *Outcome
+	Bytes    int64 // of the answer
+	Holds    bool  // references
+	Panicked bool
+}
+
+// Acked says that the process at a channel's other end has taken answers, and said to the owner what it had to.
+type Acked struct {
+	Channel Channel
+	UpTo    uint64
+}
+
+// Unlinked says that a channel has ended, and was read to its end.
+type Unlinked struct{ Channel Channel }
+
+// Stopping says that the instance takes no more calls. What is in the mailbox still runs if it drains.
+type Stopping struct{ Drain bool }
+
+// Where is the owner's question about calls that it has adopted, by their numbers on a channel whose other end is gone; one that was not sent has a number beyond
+// all. It is answered when the channel was read to its end.
+type Where struct {
+	Channel Channel
+	Numbers []uint64
+}
+
+// Dropped says that the owner has no more questions about a channel that has ended.
+type Dropped struct{ Channel Channel }
+
+func (Linked) toHost()   {}
+func (Arrived) toHost()  {}
+func (Unwanted) toHost() {}
+func (Finished) toHost() {}
+func (Acked) toHost()    {}
+func (Unlinked) toHost() {}
+func (Stopping) toHost() {}
+func (Where) toHost()    {}
+func (Dropped) toHost()  {}
+
+// HostDo is what a HostEffect asks for.
+type HostDo uint8
+
+// What a Host asks for, in order.
+const (
+	Mark      HostDo = iota // where the caller can read it: the calls of Group on Channel have begun up to the No-th
+	Run                     // Call
+	Interrupt               // Call, which runs
+	Answer                  // to Channel: call No has come to Outcome, or Said; AckNo is the answer's number
+	SayLast                 // to Channel: nothing follows
+	TellOwner               // call No of Channel, adopted, has come to Outcome, or Said
+	NotHere                 // to the owner: call No of Channel never came, and what did is in the mailbox
+	Fallen                  // to the owner: the instance was brought down by Call, with Outcome
+)
+
+// HostEffect is something that a Host asks for.
+type HostEffect struct {
+	Do      HostDo
+	Call    *Incoming
+	Channel Channel
+	Group   int
+	No      uint64
+	AckNo   uint64
+	Said    Said
+	Holds   bool
+	Outcome *Outcome
+}
+
+// tooMany is the error of a call beyond the limit.
+func tooMany(limit int) *errs.Error {
+	return errs.New(errs.CodePendingCallsLimit, "the actor has %d calls pending, which is its limit: wait for some to end", limit)
+}
