@@ -22,17 +22,27 @@ type Call struct {
 	ByOwner  bool  // its caller may run again and would repeat it, or it is a stream
 	Payload  any   // for who sends it
 	Deadline int64 // 0: none
-	Missing  int   // arguments that are not there yet
+	Missing  int   // arguments that are not there yet when it is made
 
-	line      *line       // nil: it has ended
-	stage     stage       // where it stands
+	standing          // in the step under way
+	kept     standing // after the last step that has ended: what a new core goes on from
+	touched  bool
+	line     *line // nil: it has ended
+}
+
+// standing is what a Caller knows of a call.
+type standing struct {
+	order     uint64 // among the calls of the process; 0: it is not begun
+	stage     stage
+	missing   int         // arguments that are not there yet
 	adopted   bool        // the owner has been told of it
 	known     bool        // and has answered
 	submitted bool        // it has gone by the owner, which knows what becomes of it
 	leaving   int         // references that leave when the owner has answered
 	final     *errs.Error // it was cancelled: it is not made again
-	no        uint64      // on its channel
-	nth       uint64      // of its group on its channel
+	channel   Channel     // on which it was sent
+	no        uint64      // there
+	nth       uint64      // of its group there
 	tries     int32       // retries used
 	said      Said        // what the host said of it when its instance ended
 	outcome   *Outcome    // what it came to, or what the host says of the end of the instance

@@ -8,13 +8,19 @@ import (
 
 // Caller is the core of a process that calls actors.
 type Caller struct {
-	budget   int64 // bytes of results that only this process may have
+	memory   *Memory
+	order    uint64 // of the last call
+	budget   int64  // bytes of results that only this process may have
 	held     int64
 	results  queue.Queue[*Call] // the oldest first; of some only the owner has them by now, or nobody
 	kept     int                // of these, how many this process has
 	actors   map[ids.ActorID]*callee
 	channels map[Channel]*channel
 	effects  []Effect
+
+	touchedCalls    []*Call // in the step under way
+	touchedActors   []*callee
+	touchedChannels []*channel
 }
 
 // callee is an actor that this process calls.
@@ -28,6 +34,7 @@ type callee struct {
 	submitted int                // calls that are with the owner
 	dead      *errs.Error
 	ch        *channel // nil: there is none
+	touched   bool
 }
 
 // way is how calls get to an actor.
@@ -44,22 +51,31 @@ const (
 
 // channel is one channel of this process.
 type channel struct {
-	id       Channel
-	of       *callee
+	id     Channel
+	of     *callee
+	credit int64              // bytes that may be sent
+	flight queue.Queue[*Call] // what was sent, from number first on; nil: it has ended
+	first  uint64
+	facts
+	kept    *facts // after the last step that has ended; nil: it is new
+	touched bool
+}
+
+// facts is what does not follow from the calls.
+type facts struct {
+	actor    ids.ActorID
 	instance Instance
-	credit   int64              // bytes that may be sent
-	flight   queue.Queue[*Call] // what was sent, from number first on; nil: it has ended
-	first    uint64
-	sent     uint64   // up to this number
-	groups   []uint64 // sent of each
-	acked    uint64   // answers acknowledged, up to this number
-	holds    map[uint64]bool
-	answers  uint64 // that came
-	said     uint64 // answers before the first in place of a result
-	broke    bool   // it was read to its end
-	gone     bool   // nobody reads acknowledgements
-	word     *Over  // that came before it broke
-	over     bool   // all that was under way is dealt with
+	limit    int64           // of the credit
+	sent     uint64          // up to this number
+	groups   []uint64        // sent of each
+	acked    uint64          // answers acknowledged, up to this number
+	holds    map[uint64]bool // answers of whose references the owner does not know yet
+	answers  uint64          // that came
+	said     uint64          // answers before the first in place of a result
+	broke    bool            // it was read to its end
+	gone     bool            // nobody reads acknowledgements
+	word     *Over           // that came before it broke
+	over     bool            // all that was under way is dealt with
 }
 
 // line is the calls of one caller of an actor that were not sent, in order.
@@ -73,13 +89,14 @@ type line struct {
 	out   int  // under way, the last way
 }
 
-// NewCaller makes the core of a process that has called nobody, and keeps so many bytes of results: what is more the owner is given.
-func NewCaller(budget int64) *Caller {
-	return &Caller{budget: budget, actors: make(map[ids.ActorID]*callee), channels: make(map[Channel]*channel)}
+// Step takes an event. The effects are valid until the next step. If it panics, a new core is made of the memory and the calls, as if it had not begun.
+func (c *Caller) Step(_ int64, ev Event) []Effect {
+	c.step(ev)
+	c.commit()
+	return c.effects
 }
 
-// Step takes an event. The effects are valid until the next step.
-func (c *Caller) Step(_ int64, ev Event) []Effect {
+func (c *Caller) step(ev Event) {
 	clear(c.effects)
 	c.effects = c.effects[:0]
 	switch e := ev.(type) {
@@ -95,7 +112,7 @@ func (c *Caller) Step(_ int64, ev Event) []Effect {
 		c.opened(e)
 	case GoesByOwner:
 		if a := c.actors[e.Actor]; a != nil && a.way == asked {
-			a.way = byOwner
+			c.touchActor(a).way = byOwner
 			c.pumpAll(a)
 		}
 	case NoWay:
@@ -104,10 +121,10 @@ func (c *Caller) Step(_ int64, ev Event) []Effect {
 		c.word(&e)
 	case Held:
 		if ch := c.channels[e.Channel]; ch != nil {
-			delete(ch.holds, e.AckNo)
+			delete(c.touchChannel(ch).holds, e.AckNo)
 			c.acknowledge(ch)
 		}
-	case Answered:
+	case *Answered:
 		c.answered(e)
 	case Broke:
 		if ch := c.channels[e.Channel]; ch != nil {
@@ -122,12 +139,11 @@ func (c *Caller) Step(_ int64, ev Event) []Effect {
 	case Leaves:
 		c.leaves(e.Call)
 	case Released:
-		e.Call.dropped = true
+		c.touch(e.Call).dropped = true
 		c.letGo(e.Call)
 	case Adopted:
 		c.ownerKnows(e.Call)
 	}
-	return c.effects
 }
 
 func (c *Caller) do(e Effect) { c.effects = append(c.effects, e) }
@@ -135,15 +151,17 @@ func (c *Caller) do(e Effect) { c.effects = append(c.effects, e) }
 func (c *Caller) begin(k *Call) {
 	a := c.actors[k.Actor]
 	if a == nil {
-		a = &callee{id: k.Actor, lines: make(map[ids.TaskID]*line)}
-		c.actors[k.Actor] = a
+		a = c.newActor(k.Actor)
 	}
+	c.order++
+	k.touched = false
+	c.touch(k).standing = standing{order: c.order, missing: k.Missing}
 	if a.way == dead && !k.ByOwner {
 		c.settle(k, &Outcome{Err: a.dead})
 		return
 	}
 	l := a.line(k.Caller)
-	k.line, k.stage = l, inLine
+	k.line = l
 	l.calls.Push(k)
 	c.pump(l)
 }
@@ -156,7 +174,7 @@ func (c *Caller) argument(k *Call, err *errs.Error) {
 		c.drop(k, &Outcome{Err: err})
 		return
 	}
-	k.Missing--
+	c.touch(k).missing--
 	c.pump(k.line)
 }
 
@@ -173,7 +191,7 @@ func (c *Caller) cancel(k *Call, err *errs.Error) {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
-		k.final = err
+		c.touch(k).final = err
 		if a := k.line.of; a.way == straight {
 			c.do(Effect{Do: Withdraw, Call: k, Channel: a.ch.id, No: k.no})
 		}
@@ -188,7 +206,7 @@ func (c *Caller) expired(k *Call) {
 	err := &errs.Error{Code: errs.CodeDeadline, Task: k.ID.String(), Msg: "the call's deadline has passed"}
 	if k.stage == onChannel && k.line.of.way != straight {
 		l := k.line
-		l.of.ch.leave(k)
+		c.leave(l.of.ch, k)
 		c.settle(k, &Outcome{Err: err})
 		c.pump(l)
 		return
@@ -198,7 +216,7 @@ func (c *Caller) expired(k *Call) {
 
 // settle ends a call. What the owner has adopted it is told before the host is told that the answer was taken.
 func (c *Caller) settle(k *Call, o *Outcome) {
-	k.stage, k.outcome, k.line = ended, o, nil
+	c.touch(k).stage, k.outcome, k.line = ended, o, nil
 	c.do(Effect{Do: Settle, Call: k, Outcome: o})
 	switch {
 	case k.submitted:
@@ -221,7 +239,7 @@ func (c *Caller) keep(k *Call) {
 	for c.held > c.budget {
 		if old := c.results.Pop(); old.held > 0 {
 			c.letGo(old)
-			old.adopted = true
+			c.touch(old).adopted = true
 			c.adopt(old)
 		}
 	}
@@ -234,7 +252,7 @@ func (c *Caller) keep(k *Call) {
 func (c *Caller) letGo(k *Call) {
 	if k.held > 0 {
 		c.held -= k.held
-		k.held = 0
+		c.touch(k).held = 0
 		c.kept--
 	}
 }
@@ -248,7 +266,7 @@ func (c *Caller) ownerAnswered(k *Call, o *Outcome) {
 	l.of.submitted--
 	c.settle(k, o)
 	if a := l.of; a.way == byOwner && a.submitted == 0 {
-		a.way = unknown // the next call asks again
+		c.touchActor(a).way = unknown // the next call asks again
 	}
 	c.pump(l)
 	c.maybeForget(l.of)
@@ -260,9 +278,9 @@ func (c *Caller) leaves(k *Call) {
 	case k.known:
 		c.do(Effect{Do: Depart, Call: k})
 	case k.adopted:
-		k.leaving++
+		c.touch(k).leaving++
 	default:
-		k.adopted = true
+		c.touch(k).adopted = true
 		k.leaving++
 		c.letGo(k)
 		c.adopt(k)
@@ -284,7 +302,7 @@ func (c *Caller) adopt(k *Call) {
 }
 
 func (c *Caller) ownerKnows(k *Call) {
-	k.known = true
+	c.touch(k).known = true
 	for ; k.leaving > 0; k.leaving-- {
 		c.do(Effect{Do: Depart, Call: k})
 	}

@@ -9,7 +9,7 @@ import (
 
 // This file is what becomes of calls that were sent.
 
-func (c *Caller) answered(e Answered) {
+func (c *Caller) answered(e *Answered) {
 	ch := c.channels[e.Channel]
 	if ch == nil || e.No > ch.sent {
 		return
@@ -18,18 +18,16 @@ func (c *Caller) answered(e Answered) {
 	switch {
 	case k == nil: // it has expired
 	case e.Said != SaidNothing:
-		k.said, k.outcome = e.Said, e.Outcome
+		c.touch(k).said, k.outcome = e.Said, e.Outcome
 		ch.said = min(ch.said, e.AckNo-1)
-		if a := ch.of; a.way == straight {
-			a.way = doubtful
-		}
+		c.doubt(ch)
 	default:
 		l := k.line
-		ch.leave(k)
+		c.leave(ch, k)
 		c.settle(k, e.Outcome)
 		c.pump(l)
 	}
-	ch.answers = e.AckNo
+	c.touchChannel(ch).answers = e.AckNo
 	if e.Holds {
 		if ch.holds == nil {
 			ch.holds = make(map[uint64]bool)
@@ -51,7 +49,7 @@ func (ch *channel) call(no uint64) *Call {
 // acknowledge tells the host which answers were taken. Those are not of whose references the owner does not know yet, and those in place of a result, until
 // it is known what becomes of the call.
 func (c *Caller) acknowledge(ch *channel) {
-	was := ch.acked
+	was := c.touchChannel(ch).acked
 	for ch.acked < ch.answers && !ch.holds[ch.acked+1] && (ch.over || ch.acked < ch.said) {
 		ch.acked++
 	}
@@ -67,7 +65,7 @@ func (c *Caller) acknowledge(ch *channel) {
 // idle lets a channel go on which nothing is under way.
 func (c *Caller) idle(ch *channel) {
 	if a := ch.of; a.way == straight && a.ch == ch && ch.flight.Len() == 0 && ch.acked == ch.answers {
-		a.ch, a.way, ch.over = nil, unknown, true
+		c.touchActor(a).ch, a.way, ch.over = nil, unknown, true
 		c.acknowledge(ch)
 		c.maybeForget(a)
 	}
@@ -78,9 +76,9 @@ func (c *Caller) opened(e Opened) {
 	if a == nil || a.way != asked {
 		return
 	}
-	a.ch = &channel{id: e.Channel, of: a, instance: e.Instance, credit: e.Credit, first: 1, said: math.MaxUint64}
-	c.channels[e.Channel] = a.ch
-	a.way = straight
+	ch := &channel{id: e.Channel, of: a, credit: e.Credit, first: 1, facts: facts{actor: a.id, instance: e.Instance, limit: e.Credit, said: math.MaxUint64}}
+	c.channels[e.Channel] = c.touchChannel(ch)
+	c.touchActor(a).ch, a.way = ch, straight
 	c.pumpAll(a)
 }
 
@@ -89,7 +87,7 @@ func (c *Caller) noWay(e NoWay) {
 	if a == nil || a.way != asked {
 		return
 	}
-	a.way = unknown
+	c.touchActor(a).way = unknown
 	if e.Dead {
 		a.way, a.dead = dead, e.Err
 	}
@@ -117,7 +115,7 @@ func (c *Caller) failLines(a *callee, err *errs.Error) {
 }
 
 func (c *Caller) broke(ch *channel, last bool) {
-	if ch.gone = !last; ch.over {
+	if c.touchChannel(ch).gone = !last; ch.over {
 		c.acknowledge(ch)
 		return
 	}
@@ -125,9 +123,7 @@ func (c *Caller) broke(ch *channel, last bool) {
 		return
 	}
 	ch.broke = true
-	if ch.of.way == straight {
-		ch.of.way = doubtful
-	}
+	c.doubt(ch)
 	if ch.word != nil {
 		c.over(ch, ch.word)
 		return
@@ -135,12 +131,19 @@ func (c *Caller) broke(ch *channel, last bool) {
 	c.do(Effect{Do: AskWord, Channel: ch.id})
 }
 
+// doubt has an actor's calls wait for the node's word.
+func (c *Caller) doubt(ch *channel) {
+	if a := ch.of; a.way == straight && a.ch == ch {
+		c.touchActor(a).way = doubtful
+	}
+}
+
 func (c *Caller) word(e *Over) {
 	ch := c.channels[e.Channel]
 	switch {
 	case ch == nil || ch.over:
 	case !ch.broke:
-		ch.word = e
+		c.touchChannel(ch).word = e
 	default:
 		c.over(ch, e)
 	}
@@ -149,7 +152,7 @@ func (c *Caller) word(e *Over) {
 // over deals with all that is under way on a channel that is over, in order.
 func (c *Caller) over(ch *channel, e *Over) {
 	a := ch.of
-	a.ch, a.way, ch.over = nil, unknown, true
+	c.touchActor(a).ch, a.way, ch.over = nil, unknown, true
 	for a.starved.Len() > 0 {
 		a.starved.Pop().waits = false
 	}
@@ -166,7 +169,7 @@ func (c *Caller) over(ch *channel, e *Over) {
 		case k.final != nil:
 			c.settle(k, &Outcome{Err: k.final})
 		case e.Next != NextNone && c.again(k, e):
-			k.stage = inLine
+			c.touch(k).stage = inLine
 			if again = append(again, k); k.adopted {
 				c.adopt(k) // that it is nowhere now, and how many retries are left
 			}
@@ -198,5 +201,5 @@ func (c *Caller) again(k *Call, e *Over) bool {
 	if e.Next == NextInstance && e.Keeps && !k.begun(e.Begun) {
 		return true
 	}
-	return k.charge()
+	return c.touch(k).charge()
 }

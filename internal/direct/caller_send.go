@@ -48,6 +48,7 @@ func (c *Caller) maybeForget(a *callee) {
 		}
 	}
 	delete(c.actors, a.id)
+	c.touchActor(a)
 }
 
 // pumpAll goes through the lines from the last, since one that is done leaves.
@@ -70,11 +71,11 @@ func (c *Caller) pump(l *line) {
 func (c *Caller) next(l *line) bool {
 	a, k := l.of, l.calls.Front()
 	owner := k.ByOwner || a.way == byOwner
-	if k.Missing > 0 && !k.ByOwner || l.out > 0 && l.owner != owner {
+	if k.missing > 0 && !k.ByOwner || l.out > 0 && l.owner != owner {
 		return false
 	}
 	if !owner && a.way == unknown {
-		a.way = asked
+		c.touchActor(a).way = asked
 		c.do(Effect{Do: AskWay, Actor: a.id})
 	}
 	if !owner && a.way != straight {
@@ -92,7 +93,7 @@ func (c *Caller) next(l *line) bool {
 	l.out++
 	if owner {
 		a.submitted++
-		k.stage, k.submitted = withOwner, true
+		c.touch(k).stage, k.submitted = withOwner, true
 		c.do(Effect{Do: Submit, Call: k})
 	} else {
 		c.send(a.ch, k)
@@ -117,12 +118,12 @@ func (c *Caller) feed(a *callee) {
 func (ch *channel) takes(k *Call) bool { return ch.credit >= k.Bytes || ch.flight.Len() == 0 }
 
 func (c *Caller) send(ch *channel, k *Call) {
-	ch.sent++
+	c.touchChannel(ch).sent++
 	for len(ch.groups) <= k.Group {
 		ch.groups = append(ch.groups, 0)
 	}
 	ch.groups[k.Group]++
-	k.stage, k.no, k.nth, k.said, k.outcome = onChannel, ch.sent, ch.groups[k.Group], SaidNothing, nil
+	c.touch(k).stage, k.channel, k.no, k.nth, k.said, k.outcome = onChannel, ch.id, ch.sent, ch.groups[k.Group], SaidNothing, nil
 	ch.credit -= k.Bytes
 	ch.flight.Push(k)
 	if k.adopted {
@@ -132,7 +133,7 @@ func (c *Caller) send(ch *channel, k *Call) {
 }
 
 // leave takes a call that has ended out of what is under way.
-func (ch *channel) leave(k *Call) {
+func (c *Caller) leave(ch *channel, k *Call) {
 	ch.credit += k.Bytes
 	k.line.out--
 	ch.flight.All()[k.no-ch.first] = nil

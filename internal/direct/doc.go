@@ -14,6 +14,10 @@
 // the instance. Its calls are numbered from 1. The host counts the calls that it begins, for each concurrency group, where the caller can read it after
 // the host's process is gone: in one process the core itself, between two a page of memory that both have.
 //
+// # When a core panics
+//
+// A step changes nothing until it has ended: then what it has touched is written down, on the calls and in the memory of the core. A new core is made of these.
+//
 // # What blocks
 //
 // Nothing: both cores are pure. A Caller holds back what has no credit, and a Host what the process that asked does not take the answers of.

@@ -61,7 +61,7 @@ const (
 	NextSame          // the instance lives, the channel is gone: what was sent on it may begin yet
 )
 
-// Answered is a host's answer to a call; with Said its instance has ended, and the node's word follows.
+// Answered is a host's answer to a call; with Said its instance has ended, and the node's word follows. The core does not keep it: who tells of many uses one again.
 type Answered struct {
 	Channel Channel
 	No      uint64 // the call's
@@ -110,7 +110,7 @@ func (GoesByOwner) toCaller()   {}
 func (NoWay) toCaller()         {}
 func (Over) toCaller()          {}
 func (Held) toCaller()          {}
-func (Answered) toCaller()      {}
+func (*Answered) toCaller()     {}
 func (Broke) toCaller()         {}
 func (Idle) toCaller()          {}
 func (OwnerAnswered) toCaller() {}

@@ -17,6 +17,9 @@ type HostConfig struct {
 // Host is the core of one instance of an actor.
 type Host struct {
 	cfg      HostConfig
+	memory   *HostMemory
+	order    uint64    // of the last call
+	channels int       // that there were
 	boxes    []mailbox // one a group
 	sources  map[Channel]*source
 	list     []*source // the same, in a fixed order
@@ -24,6 +27,9 @@ type Host struct {
 	stopping bool // it takes no more calls
 	fallen   bool // nothing runs any more
 	effects  []HostEffect
+
+	touchedCalls   []*Incoming // in the step under way
+	touchedSources []*source
 }
 
 // mailbox is the calls of one concurrency group.
@@ -35,44 +41,42 @@ type mailbox struct {
 
 // source is one channel, from the other end.
 type source struct {
-	id      Channel
-	taken   uint64                   // calls, up to this number
-	came    []uint64                 // calls of each group
-	aside   []queue.Queue[*Incoming] // of each group: they wait until answers are taken
-	kept    queue.Queue[kept]        // answers that are not acknowledged, from acked+1 on
+	id     Channel
+	aside  []queue.Queue[*Incoming] // of each group: they wait until answers are taken
+	kept   queue.Queue[*Incoming]   // whose answers are not acknowledged, from acked+1 on
+	unread int64
+	sourceFacts
+	facts   *sourceFacts // after the last step that has ended; nil: it is new
+	touched bool
+}
+
+// sourceFacts is what does not follow from the calls.
+type sourceFacts struct {
+	at      int      // in the order of channels
+	taken   uint64   // calls, up to this number
+	came    []uint64 // calls of each group
 	acked   uint64
-	unread  int64
+	answers uint64   // up to this number
 	gone    bool     // its other end, and it was read to the end
 	dropped bool     // the owner asks for nothing of it
 	asked   []uint64 // by the owner, of calls
 }
 
-// kept is an answer that its caller may not have.
-type kept struct {
-	no      uint64
-	said    Said
-	outcome *Outcome
-	bytes   int64
-}
-
-// NewHost makes the core of an instance that was just made.
-func NewHost(cfg HostConfig) *Host {
-	h := &Host{cfg: cfg, sources: make(map[Channel]*source)}
-	for _, most := range cfg.Groups {
-		h.boxes = append(h.boxes, mailbox{most: most})
-	}
-	return h
-}
-
-// Step takes an event. The effects are valid until the next step.
+// Step takes an event. The effects are valid until the next step. If it panics, a new core is made of the memory, as if it had not begun.
 func (h *Host) Step(_ int64, ev HostEvent) []HostEffect {
+	h.step(ev)
+	h.commit()
+	return h.effects
+}
+
+func (h *Host) step(ev HostEvent) {
 	clear(h.effects)
 	h.effects = h.effects[:0]
 	switch e := ev.(type) {
 	case Linked:
-		s := &source{id: e.Channel, came: make([]uint64, len(h.boxes)), aside: make([]queue.Queue[*Incoming], len(h.boxes))}
-		h.sources[e.Channel] = s
-		h.list = append(h.list, s)
+		h.channels++
+		s := h.newSource(e.Channel, sourceFacts{at: h.channels, came: make([]uint64, len(h.boxes))})
+		h.touchSource(s)
 		if h.fallen {
 			h.do(HostEffect{Do: SayLast, Channel: s.id})
 		}
@@ -100,21 +104,22 @@ func (h *Host) Step(_ int64, ev HostEvent) []HostEffect {
 		h.where(e)
 	case Dropped:
 		if s := h.sources[e.Channel]; s != nil {
-			s.dropped = true
+			h.touchSource(s).dropped = true
 			h.maybeForget(s)
 		}
 	}
 	if h.stopping && h.pending == 0 {
 		h.giveUp()
 	}
-	return h.effects
 }
 
 func (h *Host) do(e HostEffect) { h.effects = append(h.effects, e) }
 
 func (h *Host) arrived(s *source, in *Incoming) {
-	s.taken++
-	in.from, in.no = s, s.taken
+	h.order++
+	h.touchSource(s).taken++
+	in.from, in.touched = s, false
+	h.touch(in).incoming = incoming{channel: s.id, order: h.order, no: s.taken}
 	if in.Group < len(h.boxes) {
 		s.came[in.Group]++
 		in.nth = s.came[in.Group]
@@ -142,10 +147,11 @@ func (h *Host) begin(group int) {
 		in := b.waiting.Pop()
 		s := in.from
 		if h.full(s) || s.aside[group].Len() > 0 {
+			h.touch(in).aside = true
 			s.aside[group].Push(in)
 			continue
 		}
-		in.running = true
+		h.touch(in).running = true
 		b.running = append(b.running, in)
 		h.do(HostEffect{Do: Mark, Channel: s.id, Group: group, No: in.nth})
 		h.do(HostEffect{Do: Run, Call: in})
@@ -183,28 +189,31 @@ func (h *Host) leave(in *Incoming) {
 
 // answer ends a call.
 func (h *Host) answer(in *Incoming, o *Outcome, bytes int64, holds bool) {
-	h.end(in, kept{no: in.no, outcome: o, bytes: bytes}, holds)
+	h.touch(in).outcome, in.bytes = o, bytes
+	h.end(in, holds)
 }
 
 // say ends a call that the end of the instance has left behind.
 func (h *Host) say(in *Incoming, said Said, o *Outcome) {
-	h.end(in, kept{no: in.no, said: said, outcome: o}, false)
+	h.touch(in).said, in.outcome = said, o
+	h.end(in, false)
 }
 
 // end keeps an answer until whoever called has it, and has done what follows from it.
-func (h *Host) end(in *Incoming, k kept, holds bool) {
-	s := in.from
-	in.over = true
-	s.kept.Push(k)
-	s.unread += k.bytes
+func (h *Host) end(in *Incoming, holds bool) {
+	s := h.touchSource(in.from)
+	s.answers++
+	in.over, in.running, in.aside, in.ackNo = true, false, false, s.answers
+	s.kept.Push(in)
+	s.unread += in.bytes
 	if in.tell {
-		h.tell(s, &k)
+		h.tell(in)
 	}
-	h.do(HostEffect{Do: Answer, Channel: s.id, Call: in, No: k.no, AckNo: s.acked + uint64(s.kept.Len()), Said: k.said, Outcome: k.outcome, Holds: holds})
+	h.do(HostEffect{Do: Answer, Channel: s.id, Call: in, No: in.no, AckNo: in.ackNo, Said: in.said, Outcome: in.outcome, Holds: holds})
 }
 
-func (h *Host) tell(s *source, k *kept) {
-	h.do(HostEffect{Do: TellOwner, Channel: s.id, No: k.no, Said: k.said, Outcome: k.outcome})
+func (h *Host) tell(in *Incoming) {
+	h.do(HostEffect{Do: TellOwner, Channel: in.channel, No: in.no, Said: in.said, Outcome: in.outcome})
 }
 
 func (h *Host) unwanted(s *source, no uint64) {
@@ -221,8 +230,9 @@ func (h *Host) unwanted(s *source, no uint64) {
 func (h *Host) acked(s *source, upTo uint64) {
 	was := h.full(s)
 	for s.acked < upTo && s.kept.Len() > 0 {
-		s.unread -= s.kept.Pop().bytes
-		s.acked++
+		in := h.touch(s.kept.Pop()) // it leaves the memory
+		s.unread -= in.bytes
+		h.touchSource(s).acked++
 	}
 	if was && !h.full(s) {
 		h.goOn(s)
@@ -235,6 +245,7 @@ func (h *Host) goOn(s *source) {
 	for g := range s.aside {
 		back := s.aside[g].All()
 		for i := len(back) - 1; i >= 0; i-- {
+			h.touch(back[i]).aside = false
 			h.boxes[g].waiting.PushFront(back[i])
 		}
 		s.aside[g] = queue.Queue[*Incoming]{}
@@ -244,7 +255,7 @@ func (h *Host) goOn(s *source) {
 
 // unlinked lets the calls of a process that is gone run on: they were made. Their answers are kept for the owner, which may have adopted them.
 func (h *Host) unlinked(s *source) {
-	s.gone = true
+	h.touchSource(s).gone = true
 	h.goOn(s)
 	h.lookFor(s)
 	h.maybeForget(s)
@@ -307,7 +318,7 @@ func (h *Host) where(e Where) {
 		}
 		return
 	}
-	s.asked = append(s.asked, e.Numbers...)
+	h.touchSource(s).asked = slices.Concat(s.asked, e.Numbers)
 	if s.gone {
 		h.lookFor(s)
 	}
@@ -318,12 +329,12 @@ func (h *Host) lookFor(s *source) {
 		if no > s.taken {
 			h.do(HostEffect{Do: NotHere, Channel: s.id, No: no})
 		} else if in := h.find(s, no); in != nil {
-			in.tell = true
-		} else if i := slices.IndexFunc(s.kept.All(), func(k kept) bool { return k.no == no }); i >= 0 {
-			h.tell(s, &s.kept.All()[i])
+			h.touch(in).tell = true
+		} else if i := slices.IndexFunc(s.kept.All(), func(in *Incoming) bool { return in.no == no }); i >= 0 {
+			h.tell(s.kept.All()[i])
 		} // else its caller had the answer, and told the owner before it said so
 	}
-	s.asked = nil
+	h.touchSource(s).asked = nil
 }
 
 // find finds a call of a channel that is pending.
@@ -348,6 +359,10 @@ func (h *Host) maybeForget(s *source) {
 func (h *Host) forget(c Channel) {
 	if s := h.sources[c]; s != nil {
 		delete(h.sources, c)
+		h.touchSource(s)
+		for _, in := range s.kept.All() {
+			h.touch(in)
+		}
 		h.list = slices.DeleteFunc(h.list, func(x *source) bool { return x == s })
 	}
 }

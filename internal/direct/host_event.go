@@ -11,12 +11,28 @@ type Incoming struct {
 	Group   int
 	Payload any
 
-	from    *source
-	no      uint64
-	nth     uint64 // of its group on its channel
+	from *source
+	incoming
+	kept       incoming // after the last step that has ended: what a new core goes on from
+	touched    bool
+	listed     bool // in the memory, between these
+	prev, next *Incoming
+}
+
+// incoming is what a Host knows of a call.
+type incoming struct {
+	channel Channel
+	order   uint64 // among all that came
+	no      uint64 // on its channel
+	nth     uint64 // of its group there
 	running bool
+	aside   bool // it waits until its channel's answers are taken
 	over    bool // it has an answer
-	tell    bool // the owner wants the outcome too: whoever called is gone
+	tell    bool // the owner wants the answer too: whoever called is gone
+	ackNo   uint64
+	said    Said
+	outcome *Outcome
+	bytes   int64
 }
 
 // HostEvent is what a Host is told.

@@ -47,7 +47,7 @@ func (n *node) knows(id ids.TaskID) bool { return n.adopted[id] != nil }
 
 func (n *node) start() {
 	n.lives++
-	h := &instance{s: n.s, id: Instance(n.lives), core: NewHost(HostConfig{Groups: []int{1, 2}, Unread: 60})}
+	h := &instance{s: n.s, id: Instance(n.lives), core: NewHost(HostConfig{Groups: []int{1, 2}, Unread: 60}, NewHostMemory())}
 	n.instances = append(n.instances, h)
 	n.current = h
 	h.fromN = append(h.fromN, Linked{ownersChannel})

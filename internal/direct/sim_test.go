@@ -103,7 +103,7 @@ func newSim(seed uint64, fault mutant) *sim {
 	s := &sim{rnd: rand.New(rand.NewPCG(seed, 1)), fault: fault, byCall: map[ids.TaskID][]*run{}, specs: map[ids.TaskID]*spec{}, of: map[*Call]*spec{}, seen: map[string]int{}}
 	s.node = &node{s: s, adopted: map[ids.TaskID]*adoption{}, pipes: map[Channel]*pipe{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
 	for i := range 1 + s.rnd.IntN(3) {
-		s.procs = append(s.procs, &process{s: s, name: fmt.Sprint("p", i), core: NewCaller(40), to: map[Channel]*pipe{}, seqs: map[ids.TaskID]int{}})
+		s.procs = append(s.procs, &process{s: s, name: fmt.Sprint("p", i), core: NewCaller(40, NewMemory(), nil), to: map[Channel]*pipe{}, seqs: map[ids.TaskID]int{}})
 	}
 	s.node.start()
 	return s
@@ -185,7 +185,7 @@ func (s *sim) act() bool {
 
 // misread plants faults in what a process reads.
 func (s *sim) misread(c *pipe, e Event) Event {
-	a, ok := e.(Answered)
+	a, ok := e.(*Answered)
 	if !ok || s.fault != oldAnswer {
 		return e
 	}
@@ -266,7 +266,7 @@ func (s *sim) disturb() {
 	case n < 8:
 		s.make(p)
 	case n < 11 && x != nil:
-		if x.call.Missing > 0 {
+		if x.call.missing > 0 {
 			var err *errs.Error
 			if s.rnd.IntN(5) == 0 {
 				err = errs.New(errs.CodeTaskFailed, "an argument")
@@ -339,7 +339,15 @@ func (p *process) step(e Event) {
 			a.lines[b.Call.Caller].out = 0
 		}
 	}
+	if s.rnd.IntN(20) == 0 {
+		p.loseCore(e)
+	}
 	effects := append([]Effect(nil), p.core.Step(s.now, e)...)
+	for _, x := range p.mine {
+		if x.call.kept != x.call.standing {
+			s.fatalf("a step has changed %v and not written it down: %+v, %+v", short(x.call.ID), x.call.kept, x.call.standing)
+		}
+	}
 	if s.fault == ackEarly {
 		slices.SortStableFunc(effects, func(a, b Effect) int { return cmp.Compare(b.Do, a.Do) * btoi(a.Do == AckUpTo || b.Do == AckUpTo) })
 	}
@@ -354,9 +362,21 @@ func (p *process) step(e Event) {
 	}
 }
 
+// loseCore has a core panic in the middle of an event, and another take its place.
+func (p *process) loseCore(e Event) {
+	p.s.seen["core lost"]++
+	p.core.step(e)
+	var calls []*Call
+	for _, x := range p.mine {
+		calls = append(calls, x.call)
+	}
+	p.s.rnd.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
+	p.core = NewCaller(p.core.budget, p.core.memory, calls)
+}
+
 func tell(e any) string {
 	switch e := e.(type) {
-	case Answered:
+	case *Answered:
 		return fmt.Sprintf("channel %d no %d ack %d said %d %+v", e.Channel, e.No, e.AckNo, e.Said, e.Outcome)
 	case OwnerAnswered:
 		return fmt.Sprintf("%s %+v", short(e.Call.ID), e.Outcome)
@@ -477,7 +497,17 @@ func (h *instance) step(e HostEvent) {
 		src.gone = true
 		defer func() { src.gone = was }()
 	}
+	if h.s.rnd.IntN(20) == 0 {
+		h.s.seen["host's core lost"]++
+		h.core.step(e)
+		h.core = NewHost(h.core.cfg, h.core.memory)
+	}
 	effects := append([]HostEffect(nil), h.core.Step(h.s.now, e)...)
+	for in := h.core.memory.first; in != nil; in = in.next {
+		if in.kept != in.incoming {
+			h.s.fatalf("a step has changed %v and not written it down: %+v, %+v", short(in.ID), in.kept, in.incoming)
+		}
+	}
 	for _, src := range h.core.list {
 		if src.aside[0].Len()+src.aside[1].Len() > 0 {
 			h.s.seen["stood aside"]++
@@ -520,7 +550,7 @@ func (h *instance) do(f HostEffect) {
 			return
 		}
 		if c != nil && !c.from.dead && !c.shut && !c.cut {
-			c.answers = append(c.answers, Answered{f.Channel, f.No, f.AckNo, f.Said, f.Outcome, false})
+			c.answers = append(c.answers, &Answered{f.Channel, f.No, f.AckNo, f.Said, f.Outcome, false})
 		}
 	case SayLast:
 		if c != nil {
@@ -597,7 +627,7 @@ func TestCallsGoStraight(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "by the owner", "its task ran again"} {
+	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again"} {
 		if seen[what] == 0 {
 			t.Errorf("no seed has seen this: %s", what)
 		}
@@ -657,7 +687,7 @@ func (s *sim) end() {
 	s.quiet = true
 	for _, p := range s.procs {
 		for _, x := range p.mine {
-			if !p.dead && x.call.Missing > 0 {
+			if !p.dead && x.call.missing > 0 {
 				p.step(Argument{x.call, nil})
 			}
 		}

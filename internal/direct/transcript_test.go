@@ -16,7 +16,7 @@ import (
 // each asks for.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(*testing.T) func(transcript.Block) []string {
-		s := &story{caller: NewCaller(1000), calls: make(map[string]*Call), names: make(map[ids.TaskID]string), incoming: make(map[string]*Incoming)}
+		s := &story{caller: NewCaller(1000, NewMemory(), nil), calls: make(map[string]*Call), names: make(map[ids.TaskID]string), incoming: make(map[string]*Incoming)}
 		return func(b transcript.Block) []string {
 			s.Block, s.said = b, nil
 			s.run()
@@ -62,7 +62,7 @@ func (s *story) run() {
 		dead := s.Word(0) == "dead"
 		s.step(NoWay{theActor, dead, ending(dead)})
 	case "answer": // answer CHANNEL NO ACK [VALUE] [bytes=N] [said=HOW] [holds]
-		a := Answered{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), AckNo: uint64(s.Number(2)), Said: says[s.Text("said", "")], Holds: s.Has("holds")}
+		a := &Answered{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), AckNo: uint64(s.Number(2)), Said: says[s.Text("said", "")], Holds: s.Has("holds")}
 		if words := s.Words(); len(words) > 3 && words[3] != "holds" {
 			a.Outcome = &Outcome{Value: words[3], Bytes: int64(s.Int("bytes", 1))}
 		} else if a.Said == SaidCulprit {
@@ -89,7 +89,7 @@ func (s *story) run() {
 		s.step(Adopted{s.call(s.Word(0))})
 
 	case "host": // host [at-once=N] [pending=N] [unread=N]
-		s.host = NewHost(HostConfig{Groups: []int{s.Int("at-once", 1)}, Pending: s.Int("pending", 0), Unread: int64(s.Int("unread", 1000))})
+		s.host = NewHost(HostConfig{Groups: []int{s.Int("at-once", 1)}, Pending: s.Int("pending", 0), Unread: int64(s.Int("unread", 1000))}, NewHostMemory())
 	case "linked":
 		s.hostStep(Linked{Channel(s.Number(0))})
 	case "arrives": // arrives CHANNEL NAME
