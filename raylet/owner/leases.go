@@ -137,14 +137,16 @@ func (ls *leases) idleLimit() int64 {
 	return int64(ls.cfg.LeaseIdle)
 }
 
-// returnSpareLeases looks again soon whether the leases that have nothing to do are wanted.
+// returnSpareLeases looks at the leases that have nothing to do, since a class begins to wait for one. What has idled for LeaseSpare
+// goes back before the scheduler hears of the want: else it starts a process beside a worker that has nothing to do.
 func (ls *leases) returnSpareLeases() {
-	soon := ls.now + int64(ls.cfg.LeaseSpare)
 	for _, id := range slices.Sorted(maps.Keys(ls.byID)) {
-		if l := ls.byID[id]; l.idle != nil && l.idle.at > soon {
-			ls.timers.remove(l.idle)
-			l.idle = ls.timers.add(soon, timer{kind: timerIdle, lease: l})
+		l := ls.byID[id]
+		if l.idle == nil || l.class.ready.n > 0 { // a task that came in this step may be for it
+			continue
 		}
+		ls.timers.remove(l.idle)
+		ls.idleExpired(l)
 	}
 }
 

@@ -1,7 +1,9 @@
 package owner
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"mobula/internal/ids"
 	"mobula/raylet/cluster"
@@ -135,3 +137,44 @@ func TestAClosingLeaseHasGivenItsCPUBack(t *testing.T) {
 		t.Errorf("after a late answer the scheduler is told of %+v", h)
 	}
 }
+
+// Before the scheduler hears that a class wants a lease, it has back what another class has left idle: else it starts a process beside a
+// worker that has nothing to do. A lease that was at work just now stays, and so does one whose next task has come in the same step.
+func TestWhatIdlesGoesBackBeforeAWant(t *testing.T) {
+	s := newScript(t, Config{})
+	idles, next, fresh, last := newClass("idles"), newClass("next"), newClass("fresh"), newClass("last")
+	ran := func(opts *wire.TaskOptions, w ids.ClientID) ids.LeaseID {
+		spec := s.submit(opts)
+		l := s.grant(w)
+		s.ran(w, l, time.Millisecond, spec)
+		return l
+	}
+	spare, kept := ran(idles, worker), ran(next, worker2)
+	s.pass(s.c.cfg.LeaseSpare)
+	a, b := s.spec(fresh), s.spec(next)
+	s.from(driver, &wire.Submit{Spec: a}, &wire.Submit{Spec: b})
+	s.wantPushed(worker2, b)
+	var order []any
+	for _, e := range s.out {
+		switch m := e.msg.(type) {
+		case sched.Return:
+			order = append(order, m.Lease)
+		case sched.Want:
+			order = append(order, m.Backlog)
+		}
+	}
+	if !slices.Equal(order, []any{spare, 1}) {
+		t.Errorf("the scheduler is told of %v, want lease %v to go back before a task wants one", order, spare)
+	}
+	s.ran(worker2, kept, time.Millisecond, b)
+	s.ran(worker, s.grant(worker), time.Millisecond, a)
+	s.submit(last)
+	if r := told[sched.Return](s); len(r) != 0 {
+		t.Errorf("what was at work just now goes back: %+v", r)
+	}
+	if s.pass(s.c.cfg.LeaseSpare); len(told[sched.Return](s)) != 2 {
+		t.Errorf("it stays though a task waits: %+v", told[sched.Return](s))
+	}
+}
+
+func newClass(name string) *wire.TaskOptions { return &wire.TaskOptions{Func: name, NumReturns: 1} }
