@@ -8,10 +8,10 @@ import (
 
 // BenchmarkCall is what both cores take of a call in one process.
 func BenchmarkCall(b *testing.B) {
-	c, h := NewCaller(1<<20, NewMemory(), nil), NewHost(HostConfig{Groups: []int{1}, Unread: 1 << 20}, NewHostMemory())
+	c, h := NewCaller(NewMemory(), nil), NewHost(HostConfig{Groups: []int{1}, Unread: 1 << 20}, NewHostMemory())
 	by := ids.Derive(ids.RootTask(1, 1), 9)
-	c.Step(0, Begin{&Call{ID: by, Caller: by, Actor: theActor}})
-	c.Step(0, Opened{theActor, 1, 1, 1 << 20})
+	c.Step(0, Begin{&Call{ID: by, Caller: by}})
+	c.Step(0, Opened{1, 1, 1 << 20})
 	h.Step(0, Linked{1})
 	first := &Incoming{ID: by}
 	h.Step(0, Arrived{1, first})
@@ -22,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	k, in := new(Call), new(Incoming)
 	o, answer := &Outcome{}, new(Answered)
 	for b.Loop() {
-		*k = Call{ID: by, Caller: by, Actor: theActor, Bytes: 10}
+		*k = Call{ID: by, Caller: by, Bytes: 10}
 		*in = Incoming{ID: by}
 		c.Step(0, Begin{k})
 		h.Step(0, Arrived{1, in})

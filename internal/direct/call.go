@@ -14,25 +14,24 @@ type Instance = ids.LeaseID
 // Call is one call, as the process that makes it knows it. The caller of Begin sets the exported fields; the rest belongs to the Caller.
 type Call struct {
 	ID       ids.TaskID
-	Caller   ids.TaskID // the task that makes it: its calls of one actor are ordered
-	Actor    ids.ActorID
-	Group    int   // the concurrency group, by its place among the actor's
-	Bytes    int64 // what it takes of the credit
-	Retries  int32 // MaxTaskRetries; -1: without bound
-	ByOwner  bool  // its caller may run again and would repeat it, or it is a stream
-	Payload  any   // for who sends it
-	Deadline int64 // 0: none
-	Missing  int   // arguments that are not there yet when it is made
+	Caller   ids.TaskID // the task that makes it: its calls are ordered
+	Group    int        // the concurrency group, by its place among the actor's
+	Bytes    int64      // what it takes of the credit
+	Retries  int32      // MaxTaskRetries; -1: without bound
+	ByOwner  bool       // its caller may run again and would repeat it, or it is a stream
+	Payload  any        // for who sends it
+	Deadline int64      // 0: none
+	Missing  int        // arguments that are not there yet when it is made
 
-	standing          // in the step under way
-	kept     standing // after the last step that has ended: what a new core goes on from
-	touched  bool
-	line     *line // nil: it has ended
+	standing              // in the step under way
+	kept         standing // after the last step that has ended: what a new core goes on from
+	touched      bool
+	older, newer *Call // among the results that only this process has
 }
 
 // standing is what a Caller knows of a call.
 type standing struct {
-	order     uint64 // among the calls of the process; 0: it is not begun
+	order     uint64 // among the calls of the actor; 0: it is not begun
 	stage     stage
 	missing   int         // arguments that are not there yet
 	adopted   bool        // the owner has been told of it

@@ -6,38 +6,26 @@ import (
 	"mobula/internal/queue"
 )
 
-// Caller is the core of a process that calls actors.
+// Caller is the core of what one process calls of one actor.
 type Caller struct {
 	memory   *Memory
 	order    uint64 // of the last call
-	budget   int64  // bytes of results that only this process may have
-	held     int64
-	results  queue.Queue[*Call] // the oldest first; of some only the owner has them by now, or nobody
-	kept     int                // of these, how many this process has
-	actors   map[ids.ActorID]*callee
-	channels map[Channel]*channel
+	way      way
+	dead     *errs.Error
+	lines    map[ids.TaskID]*line
+	list     []*line            // the same, in a fixed order
+	starved  queue.Queue[*line] // that wait for credit
+	owned    int                // calls that are with the owner
+	ch       *channel           // by which calls go; nil: there is none
+	channels []*channel         // that one, and those that are over and of which not all is acknowledged
+	results  results
 	effects  []Effect
 
 	touchedCalls    []*Call // in the step under way
-	touchedActors   []*callee
 	touchedChannels []*channel
 }
 
-// callee is an actor that this process calls.
-type callee struct {
-	id        ids.ActorID
-	way       way
-	lines     map[ids.TaskID]*line
-	list      []*line            // the same, in a fixed order
-	last      *line              // that was asked for; nil: none
-	starved   queue.Queue[*line] // that wait for credit
-	submitted int                // calls that are with the owner
-	dead      *errs.Error
-	ch        *channel // nil: there is none
-	touched   bool
-}
-
-// way is how calls get to an actor.
+// way is how calls get to the actor.
 type way uint8
 
 const (
@@ -49,10 +37,8 @@ const (
 	dead
 )
 
-// channel is one channel of this process.
+// channel is one channel to the actor.
 type channel struct {
-	id     Channel
-	of     *callee
 	credit int64              // bytes that may be sent
 	flight queue.Queue[*Call] // what was sent, from number first on; nil: it has ended
 	first  uint64
@@ -63,7 +49,7 @@ type channel struct {
 
 // facts is what does not follow from the calls.
 type facts struct {
-	actor    ids.ActorID
+	id       Channel
 	instance Instance
 	limit    int64           // of the credit
 	sent     uint64          // up to this number
@@ -76,17 +62,6 @@ type facts struct {
 	gone     bool            // nobody reads acknowledgements
 	word     *Over           // that came before it broke
 	over     bool            // all that was under way is dealt with
-}
-
-// line is the calls of one caller of an actor that were not sent, in order.
-type line struct {
-	of    *callee
-	id    ids.TaskID
-	at    int // in the list
-	calls queue.Queue[*Call]
-	waits bool // for credit
-	owner bool // those sent last went by the owner
-	out   int  // under way, the last way
 }
 
 // Step takes an event. The effects are valid until the next step. If it panics, a new core is made of the memory and the calls, as if it had not begun.
@@ -111,27 +86,27 @@ func (c *Caller) step(ev Event) {
 	case Opened:
 		c.opened(e)
 	case GoesByOwner:
-		if a := c.actors[e.Actor]; a != nil && a.way == asked {
-			c.touchActor(a).way = byOwner
-			c.pumpAll(a)
+		if c.way == asked {
+			c.way = byOwner
+			c.pumpAll()
 		}
 	case NoWay:
 		c.noWay(e)
 	case Over:
 		c.word(&e)
 	case Held:
-		if ch := c.channels[e.Channel]; ch != nil {
+		if ch := c.channel(e.Channel); ch != nil {
 			delete(c.touchChannel(ch).holds, e.AckNo)
 			c.acknowledge(ch)
 		}
 	case *Answered:
 		c.answered(e)
 	case Broke:
-		if ch := c.channels[e.Channel]; ch != nil {
+		if ch := c.channel(e.Channel); ch != nil {
 			c.broke(ch, e.Last)
 		}
 	case Idle:
-		if ch := c.channels[e.Channel]; ch != nil {
+		if ch := c.channel(e.Channel); ch != nil {
 			c.idle(ch)
 		}
 	case OwnerAnswered:
@@ -143,27 +118,51 @@ func (c *Caller) step(ev Event) {
 		c.letGo(e.Call)
 	case Adopted:
 		c.ownerKnows(e.Call)
+	case Relieve:
+		c.relieve(e.Bytes)
 	}
 }
 
 func (c *Caller) do(e Effect) { c.effects = append(c.effects, e) }
 
-func (c *Caller) begin(k *Call) {
-	a := c.actors[k.Actor]
-	if a == nil {
-		a = c.newActor(k.Actor)
+// channel finds a channel; nil: it is hung up.
+func (c *Caller) channel(id Channel) *channel {
+	if c.ch != nil && c.ch.id == id {
+		return c.ch
 	}
+	for _, ch := range c.channels {
+		if ch.id == id {
+			return ch
+		}
+	}
+	return nil
+}
+
+// Idle tells whether nothing is under way and no channel is open: then whoever drives the core may drop it with its memory, and take a new one for what comes
+// later of calls that have ended.
+func (c *Caller) Idle() bool {
+	return len(c.lines) == 0 && len(c.channels) == 0 && c.owned == 0 && c.results.bytes == 0 && (c.way == unknown || c.way == dead)
+}
+
+func (c *Caller) begin(k *Call) {
 	c.order++
 	k.touched = false
 	c.touch(k).standing = standing{order: c.order, missing: k.Missing}
-	if a.way == dead && !k.ByOwner {
-		c.settle(k, &Outcome{Err: a.dead})
-		return
+	switch {
+	case c.way == dead && !k.ByOwner:
+		c.settle(k, &Outcome{Err: c.dead})
+	case c.way == straight && k.missing == 0 && !k.ByOwner && c.nothingBefore(k) && c.ch.takes(k):
+		c.send(k)
+	default:
+		l := c.line(k.Caller)
+		l.calls.Push(k)
+		c.pump(l)
 	}
-	l := a.line(k.Caller)
-	k.line = l
-	l.calls.Push(k)
-	c.pump(l)
+}
+
+// nothingBefore tells whether nothing waits that goes before a call.
+func (c *Caller) nothingBefore(k *Call) bool {
+	return len(c.lines) == 0 || c.starved.Len() == 0 && c.lines[k.Caller] == nil
 }
 
 func (c *Caller) argument(k *Call, err *errs.Error) {
@@ -175,12 +174,12 @@ func (c *Caller) argument(k *Call, err *errs.Error) {
 		return
 	}
 	c.touch(k).missing--
-	c.pump(k.line)
+	c.pump(c.lines[k.Caller])
 }
 
 // drop ends a call that was not sent. It has no number yet, so none is missed.
 func (c *Caller) drop(k *Call, o *Outcome) {
-	l := k.line
+	l := c.lines[k.Caller]
 	l.calls.DeleteFunc(func(x *Call) bool { return x == k })
 	c.settle(k, o)
 	c.pump(l)
@@ -192,8 +191,8 @@ func (c *Caller) cancel(k *Call, err *errs.Error) {
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
 		c.touch(k).final = err
-		if a := k.line.of; a.way == straight {
-			c.do(Effect{Do: Withdraw, Call: k, Channel: a.ch.id, No: k.no})
+		if c.way == straight {
+			c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no})
 		}
 	case withOwner:
 		c.do(Effect{Do: Revoke, Call: k})
@@ -204,106 +203,24 @@ func (c *Caller) cancel(k *Call, err *errs.Error) {
 // expired ends a call of whose host nothing is heard. One that lives ends the call itself.
 func (c *Caller) expired(k *Call) {
 	err := &errs.Error{Code: errs.CodeDeadline, Task: k.ID.String(), Msg: "the call's deadline has passed"}
-	if k.stage == onChannel && k.line.of.way != straight {
-		l := k.line
-		c.leave(l.of.ch, k)
+	if k.stage == onChannel && c.way != straight {
+		c.leave(c.ch, k)
 		c.settle(k, &Outcome{Err: err})
-		c.pump(l)
+		c.goOn(k.Caller)
 		return
 	}
 	c.cancel(k, err)
-}
-
-// settle ends a call. What the owner has adopted it is told before the host is told that the answer was taken.
-func (c *Caller) settle(k *Call, o *Outcome) {
-	c.touch(k).stage, k.outcome, k.line = ended, o, nil
-	c.do(Effect{Do: Settle, Call: k, Outcome: o})
-	switch {
-	case k.submitted:
-	case k.adopted:
-		c.do(Effect{Do: Report, Call: k, Outcome: o})
-	case !k.dropped:
-		c.keep(k)
-	}
-}
-
-// keep counts a result that only this process has. When they are too many the oldest are given to the owner.
-func (c *Caller) keep(k *Call) {
-	if k.outcome.Bytes == 0 {
-		return
-	}
-	k.held = k.outcome.Bytes
-	c.held += k.held
-	c.kept++
-	c.results.Push(k)
-	for c.held > c.budget {
-		if old := c.results.Pop(); old.held > 0 {
-			c.letGo(old)
-			c.touch(old).adopted = true
-			c.adopt(old)
-		}
-	}
-	if c.results.Len() > 2*c.kept+manyLines {
-		c.results.DeleteFunc(func(k *Call) bool { return k.held == 0 })
-	}
-}
-
-// letGo takes a result off those that only this process has.
-func (c *Caller) letGo(k *Call) {
-	if k.held > 0 {
-		c.held -= k.held
-		c.touch(k).held = 0
-		c.kept--
-	}
 }
 
 func (c *Caller) ownerAnswered(k *Call, o *Outcome) {
 	if k.stage != withOwner {
 		return
 	}
-	l := k.line
-	l.out--
-	l.of.submitted--
+	c.owned--
+	c.lines[k.Caller].owned--
 	c.settle(k, o)
-	if a := l.of; a.way == byOwner && a.submitted == 0 {
-		c.touchActor(a).way = unknown // the next call asks again
+	if c.way == byOwner && c.owned == 0 {
+		c.way = unknown // the next call asks again
 	}
-	c.pump(l)
-	c.maybeForget(l.of)
-}
-
-// leaves has the owner adopt a result before a reference to it leaves.
-func (c *Caller) leaves(k *Call) {
-	switch {
-	case k.known:
-		c.do(Effect{Do: Depart, Call: k})
-	case k.adopted:
-		c.touch(k).leaving++
-	default:
-		c.touch(k).adopted = true
-		k.leaving++
-		c.letGo(k)
-		c.adopt(k)
-	}
-}
-
-// adopt tells the owner of a call, and where it is: the host there is asked for it if this process ends.
-func (c *Caller) adopt(k *Call) {
-	e := Effect{Do: Adopt, Call: k}
-	switch k.stage {
-	case onChannel:
-		ch := k.line.of.ch
-		e.Channel, e.Instance, e.No = ch.id, ch.instance, k.no
-	case ended:
-		e.Outcome = k.outcome
-	case inLine, withOwner:
-	}
-	c.do(e)
-}
-
-func (c *Caller) ownerKnows(k *Call) {
-	c.touch(k).known = true
-	for ; k.leaving > 0; k.leaving-- {
-		c.do(Effect{Do: Depart, Call: k})
-	}
+	c.goOn(k.Caller)
 }

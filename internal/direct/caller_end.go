@@ -10,7 +10,7 @@ import (
 // This file is what becomes of calls that were sent.
 
 func (c *Caller) answered(e *Answered) {
-	ch := c.channels[e.Channel]
+	ch := c.channel(e.Channel)
 	if ch == nil || e.No > ch.sent {
 		return
 	}
@@ -22,10 +22,9 @@ func (c *Caller) answered(e *Answered) {
 		ch.said = min(ch.said, e.AckNo-1)
 		c.doubt(ch)
 	default:
-		l := k.line
 		c.leave(ch, k)
 		c.settle(k, e.Outcome)
-		c.pump(l)
+		c.goOn(k.Caller)
 	}
 	c.touchChannel(ch).answers = e.AckNo
 	if e.Holds {
@@ -35,12 +34,12 @@ func (c *Caller) answered(e *Answered) {
 		ch.holds[e.AckNo] = true
 	}
 	c.acknowledge(ch)
-	c.feed(ch.of)
+	c.feed()
 }
 
 // call is the call of a number, if it is under way.
 func (ch *channel) call(no uint64) *Call {
-	if no < ch.first || no > ch.sent {
+	if no < ch.first || no-ch.first >= uint64(ch.flight.Len()) {
 		return nil
 	}
 	return ch.flight.All()[no-ch.first]
@@ -50,55 +49,51 @@ func (ch *channel) call(no uint64) *Call {
 // it is known what becomes of the call.
 func (c *Caller) acknowledge(ch *channel) {
 	was := c.touchChannel(ch).acked
-	for ch.acked < ch.answers && !ch.holds[ch.acked+1] && (ch.over || ch.acked < ch.said) {
+	for ch.acked < ch.answers && (len(ch.holds) == 0 || !ch.holds[ch.acked+1]) && (ch.over || ch.acked < ch.said) {
 		ch.acked++
 	}
 	if ch.acked > was && !ch.gone {
 		c.do(Effect{Do: AckUpTo, Channel: ch.id, No: ch.acked})
 	}
 	if ch.over && (ch.gone || ch.acked == ch.answers) {
-		delete(c.channels, ch.id)
+		c.removeChannel(ch)
 		c.do(Effect{Do: HangUp, Channel: ch.id})
 	}
 }
 
 // idle lets a channel go on which nothing is under way.
 func (c *Caller) idle(ch *channel) {
-	if a := ch.of; a.way == straight && a.ch == ch && ch.flight.Len() == 0 && ch.acked == ch.answers {
-		c.touchActor(a).ch, a.way, ch.over = nil, unknown, true
+	if c.way == straight && c.ch == ch && ch.flight.Len() == 0 && ch.acked == ch.answers {
+		c.ch, c.way, ch.over = nil, unknown, true
 		c.acknowledge(ch)
-		c.maybeForget(a)
 	}
 }
 
 func (c *Caller) opened(e Opened) {
-	a := c.actors[e.Actor]
-	if a == nil || a.way != asked {
+	if c.way != asked {
 		return
 	}
-	ch := &channel{id: e.Channel, of: a, credit: e.Credit, first: 1, facts: facts{actor: a.id, instance: e.Instance, limit: e.Credit, said: math.MaxUint64}}
-	c.channels[e.Channel] = c.touchChannel(ch)
-	c.touchActor(a).ch, a.way = ch, straight
-	c.pumpAll(a)
+	ch := &channel{credit: e.Credit, first: 1, facts: facts{id: e.Channel, instance: e.Instance, limit: e.Credit, said: math.MaxUint64}}
+	c.channels = append(c.channels, c.touchChannel(ch))
+	c.ch, c.way = ch, straight
+	c.pumpAll()
 }
 
 func (c *Caller) noWay(e NoWay) {
-	a := c.actors[e.Actor]
-	if a == nil || a.way != asked {
+	if c.way != asked {
 		return
 	}
-	c.touchActor(a).way = unknown
+	c.way = unknown
 	if e.Dead {
-		a.way, a.dead = dead, e.Err
+		c.way, c.dead = dead, e.Err
 	}
-	c.failLines(a, e.Err)
-	c.maybeForget(a)
+	c.failLines(e.Err)
 }
 
 // failLines ends what waits, but for calls that go by the owner: it has its own word on these.
-func (c *Caller) failLines(a *callee, err *errs.Error) {
-	for i := len(a.list) - 1; i >= 0; i-- {
-		l := a.list[i]
+func (c *Caller) failLines(err *errs.Error) {
+	for i := len(c.list) - 1; i >= 0; i-- {
+		l := c.list[i]
 		var stay []*Call
 		for l.calls.Len() > 0 {
 			if k := l.calls.Pop(); k.ByOwner {
@@ -131,15 +126,15 @@ func (c *Caller) broke(ch *channel, last bool) {
 	c.do(Effect{Do: AskWord, Channel: ch.id})
 }
 
-// doubt has an actor's calls wait for the node's word.
+// doubt has calls wait for the node's word.
 func (c *Caller) doubt(ch *channel) {
-	if a := ch.of; a.way == straight && a.ch == ch {
-		c.touchActor(a).way = doubtful
+	if c.way == straight && c.ch == ch {
+		c.way = doubtful
 	}
 }
 
 func (c *Caller) word(e *Over) {
-	ch := c.channels[e.Channel]
+	ch := c.channel(e.Channel)
 	switch {
 	case ch == nil || ch.over:
 	case !ch.broke:
@@ -151,21 +146,20 @@ func (c *Caller) word(e *Over) {
 
 // over deals with all that is under way on a channel that is over, in order.
 func (c *Caller) over(ch *channel, e *Over) {
-	a := ch.of
-	c.touchActor(a).ch, a.way, ch.over = nil, unknown, true
-	for a.starved.Len() > 0 {
-		a.starved.Pop().waits = false
+	c.ch, c.way, c.touchChannel(ch).over = nil, unknown, true
+	for c.starved.Len() > 0 {
+		c.starved.Pop().waits = false
 	}
 	if e.Next == NextNone {
-		a.way, a.dead = dead, e.Err
+		c.way, c.dead = dead, e.Err
+	}
+	for _, l := range c.list {
+		l.sent = 0
 	}
 	var again []*Call
 	for _, k := range ch.flight.All() {
-		if k == nil {
-			continue
-		}
-		k.line.out--
 		switch {
+		case k == nil:
 		case k.final != nil:
 			c.settle(k, &Outcome{Err: k.final})
 		case e.Next != NextNone && c.again(k, e):
@@ -182,18 +176,14 @@ func (c *Caller) over(ch *channel, e *Over) {
 	ch.flight, ch.first = queue.Queue[*Call]{}, ch.sent+1
 	c.acknowledge(ch)
 	for i := len(again) - 1; i >= 0; i-- { // each goes to the head of its line
-		k := again[i]
-		l := a.line(k.Caller)
-		k.line = l
-		l.calls.PushFront(k)
+		c.line(again[i].Caller).calls.PushFront(again[i])
 	}
 	switch {
 	case e.Next == NextNone, e.Next == NextInstance && !e.Keeps:
-		c.failLines(a, e.Err)
+		c.failLines(e.Err)
 	default:
-		c.pumpAll(a)
+		c.pumpAll()
 	}
-	c.maybeForget(a)
 }
 
 // again tells whether a call is made again: one that has surely not begun, if calls wait for the next instance; else if it has a retry left.

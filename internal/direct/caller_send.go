@@ -1,60 +1,83 @@
 package direct
 
-import "mobula/internal/ids"
+import (
+	"mobula/internal/ids"
+	"mobula/internal/queue"
+)
 
 // This file is how calls get from their lines on their way.
 
-func (a *callee) line(of ids.TaskID) *line {
-	if a.last != nil && a.last.id == of {
-		return a.last
+// line is the calls of one caller that were not sent, in order. There is one only while some wait, or are with the owner: a call that nothing is before goes
+// without.
+type line struct {
+	id    ids.TaskID
+	at    int // in the list
+	calls queue.Queue[*Call]
+	waits bool // for credit
+	sent  int  // of this caller, on the channel; notCounted
+	owned int  // with the owner
+}
+
+// notCounted says that nobody has counted, since a line begins, and only a call that goes by the owner needs to know.
+const notCounted = -1
+
+func (c *Caller) line(of ids.TaskID) *line {
+	if l := c.lines[of]; l != nil {
+		return l
 	}
-	l := a.lines[of]
-	if l == nil {
-		l = &line{of: a, id: of, at: len(a.list)}
-		a.lines[of] = l
-		a.list = append(a.list, l)
+	l := &line{id: of, at: len(c.list), sent: notCounted}
+	if c.lines == nil {
+		c.lines = make(map[ids.TaskID]*line)
 	}
-	a.last = l
+	c.lines[of] = l
+	c.list = append(c.list, l)
 	return l
 }
 
-// manyLines is how many lines of an actor are kept though nothing waits in them: most callers call again.
-const manyLines = 64
-
-// maybeForget drops a line of which nothing waits or is under way.
-func (l *line) maybeForget() {
-	a := l.of
-	if len(a.list) <= manyLines || l.calls.Len() > 0 || l.out > 0 || l.waits || a.lines[l.id] != l {
-		return
+// onChannel is how many calls of a line are on the channel.
+func (c *Caller) onChannel(l *line) int {
+	if l.sent != notCounted {
+		return l.sent
 	}
-	delete(a.lines, l.id)
-	if a.last == l {
-		a.last = nil
+	l.sent = 0
+	if c.ch == nil {
+		return 0
 	}
-	last := a.list[len(a.list)-1]
-	a.list[l.at], last.at = last, l.at
-	a.list[len(a.list)-1] = nil
-	a.list = a.list[:len(a.list)-1]
-}
-
-// maybeForget drops an actor with which there is nothing any more.
-func (c *Caller) maybeForget(a *callee) {
-	if a.ch != nil || a.submitted > 0 || a.way != unknown && a.way != dead {
-		return
-	}
-	for _, l := range a.list {
-		if l.calls.Len() > 0 || l.out > 0 {
-			return
+	for _, k := range c.ch.flight.All() {
+		if k != nil && k.Caller == l.id {
+			l.sent++
 		}
 	}
-	delete(c.actors, a.id)
-	c.touchActor(a)
+	return l.sent
+}
+
+// goOn sends what may go since a call of this caller has ended.
+func (c *Caller) goOn(of ids.TaskID) {
+	if len(c.lines) == 0 {
+		return
+	}
+	if l := c.lines[of]; l != nil {
+		c.pump(l)
+	}
+}
+
+// maybeForget drops a line in which nothing waits.
+func (c *Caller) maybeForget(l *line) {
+	if l.calls.Len() > 0 || l.owned > 0 || l.waits || c.lines[l.id] != l {
+		return
+	}
+	delete(c.lines, l.id)
+	end := len(c.list) - 1
+	last := c.list[end]
+	c.list[l.at], last.at = last, l.at
+	c.list[end] = nil
+	c.list = c.list[:end]
 }
 
 // pumpAll goes through the lines from the last, since one that is done leaves.
-func (c *Caller) pumpAll(a *callee) {
-	for i := len(a.list) - 1; i >= 0; i-- {
-		c.pump(a.list[i])
+func (c *Caller) pumpAll() {
+	for i := len(c.list) - 1; i >= 0; i-- {
+		c.pump(c.list[i])
 	}
 }
 
@@ -63,52 +86,55 @@ func (c *Caller) pump(l *line) {
 	for goOn := true; goOn && l.calls.Len() > 0; {
 		goOn = c.next(l)
 	}
-	l.maybeForget()
+	c.maybeForget(l)
 }
 
 // next sends the first of a line, if it can go. What is the owner's from the start has its arguments resolved there, and its errors: the same call may have
 // been made before.
 func (c *Caller) next(l *line) bool {
-	a, k := l.of, l.calls.Front()
-	owner := k.ByOwner || a.way == byOwner
-	if k.missing > 0 && !k.ByOwner || l.out > 0 && l.owner != owner {
+	k := l.calls.Front()
+	owner := k.ByOwner || c.way == byOwner
+	if owner && c.onChannel(l) > 0 || !owner && l.owned > 0 || k.missing > 0 && !k.ByOwner {
 		return false
 	}
-	if !owner && a.way == unknown {
-		c.touchActor(a).way = asked
-		c.do(Effect{Do: AskWay, Actor: a.id})
+	if owner {
+		l.calls.Pop()
+		l.owned++
+		c.owned++
+		c.touch(k).stage, k.submitted = withOwner, true
+		c.do(Effect{Do: Submit, Call: k})
+		return true
 	}
-	if !owner && a.way != straight {
+	if c.way == unknown {
+		c.way = asked
+		c.do(Effect{Do: AskWay})
+	}
+	if c.way != straight {
 		return false
 	}
-	if !owner && !a.ch.takes(k) {
+	if !c.ch.takes(k) {
 		if !l.waits {
 			l.waits = true
-			a.starved.Push(l)
+			c.starved.Push(l)
 		}
 		return false
 	}
 	l.calls.Pop()
-	l.owner = owner
-	l.out++
-	if owner {
-		a.submitted++
-		c.touch(k).stage, k.submitted = withOwner, true
-		c.do(Effect{Do: Submit, Call: k})
-	} else {
-		c.send(a.ch, k)
+	if l.sent != notCounted {
+		l.sent++
 	}
+	c.send(k)
 	return true
 }
 
 // feed goes on with lines that have waited for credit, the one first that has waited longest.
-func (c *Caller) feed(a *callee) {
-	for a.way == straight && a.starved.Len() > 0 {
-		l := a.starved.Front()
-		if l.calls.Len() > 0 && !a.ch.takes(l.calls.Front()) {
+func (c *Caller) feed() {
+	for c.way == straight && c.starved.Len() > 0 {
+		l := c.starved.Front()
+		if l.calls.Len() > 0 && !c.ch.takes(l.calls.Front()) {
 			return
 		}
-		a.starved.Pop()
+		c.starved.Pop()
 		l.waits = false
 		c.pump(l)
 	}
@@ -117,14 +143,18 @@ func (c *Caller) feed(a *callee) {
 // takes tells whether there is credit for a call. One may always go, however large.
 func (ch *channel) takes(k *Call) bool { return ch.credit >= k.Bytes || ch.flight.Len() == 0 }
 
-func (c *Caller) send(ch *channel, k *Call) {
-	c.touchChannel(ch).sent++
+func (c *Caller) send(k *Call) {
+	ch := c.touchChannel(c.ch)
+	ch.sent++
 	for len(ch.groups) <= k.Group {
 		ch.groups = append(ch.groups, 0)
 	}
 	ch.groups[k.Group]++
 	c.touch(k).stage, k.channel, k.no, k.nth, k.said, k.outcome = onChannel, ch.id, ch.sent, ch.groups[k.Group], SaidNothing, nil
 	ch.credit -= k.Bytes
+	if ch.flight.Len() == 0 {
+		ch.first = k.no
+	}
 	ch.flight.Push(k)
 	if k.adopted {
 		c.adopt(k)
@@ -135,7 +165,11 @@ func (c *Caller) send(ch *channel, k *Call) {
 // leave takes a call that has ended out of what is under way.
 func (c *Caller) leave(ch *channel, k *Call) {
 	ch.credit += k.Bytes
-	k.line.out--
+	if len(c.lines) > 0 {
+		if l := c.lines[k.Caller]; l != nil && l.sent != notCounted {
+			l.sent--
+		}
+	}
 	ch.flight.All()[k.no-ch.first] = nil
 	for ch.flight.Len() > 0 && ch.flight.Front() == nil {
 		ch.flight.Pop()

@@ -1,14 +1,11 @@
 package direct
 
-import (
-	"mobula/internal/errs"
-	"mobula/internal/ids"
-)
+import "mobula/internal/errs"
 
 // Event is what a Caller is told.
 type Event interface{ toCaller() }
 
-// Begin is a call that the process makes.
+// Begin is a call of the actor that the process makes.
 type Begin struct{ Call *Call }
 
 // Argument is an argument that a call has waited for; with Err it has failed, and so has the call.
@@ -25,20 +22,18 @@ type Expired struct{ Call *Call }
 
 // Opened is the answer to AskWay: a channel to the instance, and how much may be sent on it that was not answered.
 type Opened struct {
-	Actor    ids.ActorID
 	Instance Instance
 	Channel  Channel
 	Credit   int64
 }
 
 // GoesByOwner is the other answer to AskWay: there is no channel to this actor from here.
-type GoesByOwner struct{ Actor ids.ActorID }
+type GoesByOwner struct{}
 
 // NoWay is an answer to AskWay while the actor restarts and calls do not wait for that, or when it is dead.
 type NoWay struct {
-	Actor ids.ActorID
-	Dead  bool
-	Err   *errs.Error
+	Dead bool
+	Err  *errs.Error
 }
 
 // Over is the node's word on a channel: its instance has ended; or, in answer to AskWord, that only the channel has. It takes effect when the channel was read to
@@ -101,6 +96,9 @@ type Released struct{ Call *Call }
 // Adopted is the owner's answer to Adopt.
 type Adopted struct{ Call *Call }
 
+// Relieve says that this process has more bytes of results that only it has than it may, over all actors. So many of these, the oldest, are given to the owner.
+type Relieve struct{ Bytes int64 }
+
 func (Begin) toCaller()         {}
 func (Argument) toCaller()      {}
 func (Cancel) toCaller()        {}
@@ -117,13 +115,14 @@ func (OwnerAnswered) toCaller() {}
 func (Leaves) toCaller()        {}
 func (Released) toCaller()      {}
 func (Adopted) toCaller()       {}
+func (Relieve) toCaller()       {}
 
 // Do is what an Effect asks for.
 type Do uint8
 
 // What a Caller asks for. Effects are carried out in order: what goes to the node is written before what follows it.
 const (
-	AskWay   Do = iota // of the node: a channel to Actor
+	AskWay   Do = iota // of the node: a channel to the actor
 	AskWord            // of the node: what has become of Channel
 	Send               // Call on Channel as No
 	Withdraw           // ask the host to cancel No on Channel
@@ -141,7 +140,6 @@ const (
 type Effect struct {
 	Do       Do
 	Call     *Call
-	Actor    ids.ActorID
 	Instance Instance
 	Channel  Channel
 	No       uint64

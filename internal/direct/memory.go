@@ -6,51 +6,35 @@ import (
 	"slices"
 
 	"mobula/internal/errs"
-	"mobula/internal/ids"
 )
 
-// Memory is what a Caller leaves for the next one, beside the calls of its process: written when a step has ended. Whoever drives the core keeps it, and looks
-// into nothing.
+// Memory is what a Caller leaves for the next one, beside the calls: written when a step has ended. Whoever drives the core keeps it, and looks into nothing.
 type Memory struct {
 	order    uint64 // of the last call
-	actors   map[ids.ActorID]keptActor
-	channels map[Channel]*facts
+	way      way
+	dead     *errs.Error
+	channel  Channel // 0: none
+	channels []*facts
 }
 
-// keptActor is an actor that is called.
-type keptActor struct {
-	way     way
-	channel Channel // 0: none
-	dead    *errs.Error
-}
+// NewMemory is that of a process that has not called the actor.
+func NewMemory() *Memory { return new(Memory) }
 
-// NewMemory is that of a process that has called nobody.
-func NewMemory() *Memory {
-	return &Memory{actors: make(map[ids.ActorID]keptActor), channels: make(map[Channel]*facts)}
-}
-
-// NewCaller makes the core of a process of which memory and calls, in any order, are what another core has left. It keeps so many bytes of results: what is more
-// the owner is given. Calls that are over and whose results nobody has a reference to may be left out.
-func NewCaller(budget int64, m *Memory, calls []*Call) *Caller {
-	c := &Caller{budget: budget, memory: m, order: m.order, actors: make(map[ids.ActorID]*callee), channels: make(map[Channel]*channel)}
-	for id, kept := range m.channels {
-		ch := &channel{id: id, credit: kept.limit, first: kept.sent + 1, facts: *kept, kept: kept}
+// NewCaller makes the core of which memory and calls, in any order, are what another core has left. Calls that are over and whose results nobody has a reference to may be left out.
+func NewCaller(m *Memory, calls []*Call) *Caller {
+	c := &Caller{memory: m, order: m.order, way: m.way, dead: m.dead}
+	for _, kept := range m.channels {
+		ch := &channel{credit: kept.limit, first: kept.sent + 1, facts: *kept, kept: kept}
 		ch.groups, ch.holds = slices.Clone(kept.groups), maps.Clone(kept.holds)
-		c.channels[id] = ch
-	}
-	for id, k := range m.actors {
-		a := c.newActor(id)
-		a.way, a.dead, a.ch = k.way, k.dead, c.channels[k.channel]
-	}
-	for _, ch := range c.channels {
-		if ch.of = c.actors[ch.actor]; ch.of == nil {
-			ch.of = &callee{id: ch.actor} // it is over, and the actor is called no more
+		c.channels = append(c.channels, ch)
+		if ch.id == m.channel {
+			c.ch = ch
 		}
 	}
 	calls = slices.Clone(calls)
 	slices.SortFunc(calls, func(a, b *Call) int { return cmp.Compare(a.kept.order, b.kept.order) })
 	for _, k := range calls {
-		k.standing, k.touched, k.line = k.kept, false, nil
+		k.standing, k.touched, k.older, k.newer = k.kept, false, nil, nil
 		if k.order > 0 {
 			c.take(k)
 		}
@@ -58,49 +42,34 @@ func NewCaller(budget int64, m *Memory, calls []*Call) *Caller {
 	slices.SortFunc(calls, func(a, b *Call) int { return cmp.Compare(a.no, b.no) })
 	for _, k := range calls {
 		if k.stage == onChannel {
-			k.line.of.ch.takeBack(k)
+			c.ch.takeBack(k)
 		}
 	}
-	for _, ch := range c.channels {
-		ch.skipTo(ch.sent + 1)
+	if c.ch != nil {
+		c.ch.skipTo(c.ch.sent + 1)
 	}
-	for _, a := range c.actors {
-		a.touched = false
-		for _, l := range a.list {
-			if l.calls.Len() > 0 && a.way == straight {
-				l.waits = true
-				a.starved.Push(l)
-			}
+	for _, l := range c.list {
+		if l.calls.Len() > 0 && c.way == straight && c.ch.flight.Len() > 0 {
+			l.waits = true
+			c.starved.Push(l)
 		}
 	}
-	c.touchedActors = nil
 	return c
 }
 
 // take puts a call where it stands.
 func (c *Caller) take(k *Call) {
-	if k.stage == ended {
-		if k.held > 0 {
-			c.held += k.held
-			c.kept++
-			c.results.Push(k)
-		}
-		return
-	}
-	a := c.actors[k.Actor]
-	l := a.line(k.Caller)
-	k.line = l
 	switch k.stage {
 	case inLine:
-		l.calls.Push(k)
-	case onChannel:
-		l.out++
-		l.owner = false
+		c.line(k.Caller).calls.Push(k)
 	case withOwner:
-		l.out++
-		l.owner = true
-		a.submitted++
+		c.line(k.Caller).owned++
+		c.owned++
 	case ended:
+		if k.held > 0 {
+			c.results.add(k)
+		}
+	case onChannel:
 	}
 }
 
@@ -121,12 +90,6 @@ func (ch *channel) skipTo(no uint64) {
 	}
 }
 
-func (c *Caller) newActor(id ids.ActorID) *callee {
-	a := &callee{id: id, lines: make(map[ids.TaskID]*line)}
-	c.actors[id] = a
-	return c.touchActor(a)
-}
-
 // touch notes that a call changes in this step.
 func (c *Caller) touch(k *Call) *Call {
 	if !k.touched {
@@ -134,14 +97,6 @@ func (c *Caller) touch(k *Call) *Call {
 		c.touchedCalls = append(c.touchedCalls, k)
 	}
 	return k
-}
-
-func (c *Caller) touchActor(a *callee) *callee {
-	if !a.touched {
-		a.touched = true
-		c.touchedActors = append(c.touchedActors, a)
-	}
-	return a
 }
 
 func (c *Caller) touchChannel(ch *channel) *channel {
@@ -152,42 +107,41 @@ func (c *Caller) touchChannel(ch *channel) *channel {
 	return ch
 }
 
+// removeChannel hangs a channel up. Commit takes it out of the memory.
+func (c *Caller) removeChannel(ch *channel) {
+	c.touchChannel(ch)
+	c.channels = slices.DeleteFunc(c.channels, func(x *channel) bool { return x == ch })
+}
+
 // commit writes down what a step has changed.
 func (c *Caller) commit() {
-	c.memory.order = c.order
-	for _, k := range c.touchedCalls {
+	m := c.memory
+	m.order, m.way, m.dead, m.channel = c.order, c.way, c.dead, 0
+	if c.ch != nil {
+		m.channel = c.ch.id
+	}
+	for i, k := range c.touchedCalls {
 		k.kept, k.touched = k.standing, false
+		c.touchedCalls[i] = nil
 	}
-	for _, a := range c.touchedActors {
-		a.touched = false
-		if c.actors[a.id] != a {
-			if c.actors[a.id] == nil {
-				delete(c.memory.actors, a.id)
-			}
-			continue
-		}
-		kept := keptActor{way: a.way, dead: a.dead}
-		if a.ch != nil {
-			kept.channel = a.ch.id
-		}
-		c.memory.actors[a.id] = kept
-	}
-	for _, ch := range c.touchedChannels {
+	for i, ch := range c.touchedChannels {
 		ch.touched = false
-		if c.channels[ch.id] != ch {
-			delete(c.memory.channels, ch.id)
-			continue
-		}
-		if ch.kept == nil {
-			ch.kept = new(facts)
-			c.memory.channels[ch.id] = ch.kept
-		}
-		groups := append(ch.kept.groups[:0], ch.groups...)
-		*ch.kept = ch.facts
-		ch.kept.groups, ch.kept.holds = groups, maps.Clone(ch.holds)
+		ch.keep(m, slices.Contains(c.channels, ch))
+		c.touchedChannels[i] = nil
 	}
-	clear(c.touchedCalls)
-	clear(c.touchedActors)
-	clear(c.touchedChannels)
-	c.touchedCalls, c.touchedActors, c.touchedChannels = c.touchedCalls[:0], c.touchedActors[:0], c.touchedChannels[:0]
+	c.touchedCalls, c.touchedChannels = c.touchedCalls[:0], c.touchedChannels[:0]
+}
+
+func (ch *channel) keep(m *Memory, open bool) {
+	switch {
+	case !open:
+		m.channels = slices.DeleteFunc(m.channels, func(f *facts) bool { return f == ch.kept })
+		return
+	case ch.kept == nil:
+		ch.kept = new(facts)
+		m.channels = append(m.channels, ch.kept)
+	}
+	groups := append(ch.kept.groups[:0], ch.groups...)
+	*ch.kept = ch.facts
+	ch.kept.groups, ch.kept.holds = groups, maps.Clone(ch.holds)
 }

@@ -67,17 +67,17 @@ func (n *node) open(p *process) {
 	n.pipes[c.id] = c
 	n.channels = append(n.channels, c)
 	n.current.fromN = append(n.current.fromN, Linked{c.id})
-	p.fromN = append(p.fromN, Opened{theActor, n.current.id, c.id, 100})
+	p.fromN = append(p.fromN, Opened{n.current.id, c.id, 100})
 }
 
 func (n *node) askWay(p *process) {
 	switch {
 	case n.dead:
-		p.fromN = append(p.fromN, NoWay{theActor, true, n.why})
+		p.fromN = append(p.fromN, NoWay{true, n.why})
 	case n.s.rnd.IntN(10) == 0:
-		p.fromN = append(p.fromN, GoesByOwner{theActor})
+		p.fromN = append(p.fromN, GoesByOwner{})
 	case n.current == nil && !n.keeps:
-		p.fromN = append(p.fromN, NoWay{theActor, false, errs.New(errs.CodeActorUnavailable, "restarting")})
+		p.fromN = append(p.fromN, NoWay{false, errs.New(errs.CodeActorUnavailable, "restarting")})
 	case n.current == nil:
 		n.asking = append(n.asking, p)
 	default:
@@ -147,7 +147,7 @@ func (n *node) instanceGone(h *instance) {
 	}
 	if n.dead {
 		for _, p := range n.asking {
-			p.fromN = append(p.fromN, NoWay{theActor, true, n.why})
+			p.fromN = append(p.fromN, NoWay{true, n.why})
 		}
 		n.asking = nil
 	}

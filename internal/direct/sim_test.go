@@ -103,7 +103,7 @@ func newSim(seed uint64, fault mutant) *sim {
 	s := &sim{rnd: rand.New(rand.NewPCG(seed, 1)), fault: fault, byCall: map[ids.TaskID][]*run{}, specs: map[ids.TaskID]*spec{}, of: map[*Call]*spec{}, seen: map[string]int{}}
 	s.node = &node{s: s, adopted: map[ids.TaskID]*adoption{}, pipes: map[Channel]*pipe{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
 	for i := range 1 + s.rnd.IntN(3) {
-		s.procs = append(s.procs, &process{s: s, name: fmt.Sprint("p", i), core: NewCaller(40, NewMemory(), nil), to: map[Channel]*pipe{}, seqs: map[ids.TaskID]int{}})
+		s.procs = append(s.procs, &process{s: s, name: fmt.Sprint("p", i), core: NewCaller(NewMemory(), nil), to: map[Channel]*pipe{}, seqs: map[ids.TaskID]int{}})
 	}
 	s.node.start()
 	return s
@@ -213,7 +213,7 @@ func (s *sim) make(p *process) {
 	caller := ids.Derive(ids.RootTask(1, 1), uint64(100+s.rnd.IntN(2)))
 	caller = ids.Derive(caller, uint64(p.name[1]))
 	p.seqs[caller]++
-	k := &Call{ID: ids.Derive(caller, uint64(p.seqs[caller])), Caller: caller, Actor: theActor, Group: s.rnd.IntN(2), Bytes: int64(1 + s.rnd.IntN(40)), Retries: int32(max(0, s.rnd.IntN(4)-1))}
+	k := &Call{ID: ids.Derive(caller, uint64(p.seqs[caller])), Caller: caller, Group: s.rnd.IntN(2), Bytes: int64(1 + s.rnd.IntN(40)), Retries: int32(max(0, s.rnd.IntN(4)-1))}
 	k.ByOwner = s.rnd.IntN(8) == 0
 	repeats := s.rnd.IntN(4) == 0 // its caller is a task with retries
 	if repeats {
@@ -241,7 +241,7 @@ func (s *sim) runAgain(gone *process) {
 			if !x.repeats {
 				continue
 			}
-			k := &Call{ID: x.call.ID, Caller: x.call.Caller, Actor: theActor, Group: x.call.Group, Bytes: x.call.Bytes, Retries: x.call.Retries, ByOwner: x.call.ByOwner}
+			k := &Call{ID: x.call.ID, Caller: x.call.Caller, Group: x.call.Group, Bytes: x.call.Bytes, Retries: x.call.Retries, ByOwner: x.call.ByOwner}
 			y := &spec{call: k, by: p, at: x.at, seq: x.seq, repeats: true}
 			s.of[k] = y
 			p.mine = append(p.mine, y)
@@ -334,10 +334,8 @@ func (p *process) step(e Event) {
 	if o, ok := e.(Opened); ok {
 		p.to[o.Channel] = s.node.pipes[o.Channel]
 	}
-	if b, ok := e.(Begin); ok && s.fault == orderLost {
-		if a := p.core.actors[b.Call.Actor]; a != nil && a.lines[b.Call.Caller] != nil {
-			a.lines[b.Call.Caller].out = 0
-		}
+	if _, ok := e.(Begin); ok && s.fault == orderLost {
+		defer p.core.overlook()()
 	}
 	if s.rnd.IntN(20) == 0 {
 		p.loseCore(e)
@@ -360,6 +358,32 @@ func (p *process) step(e Event) {
 			return
 		}
 	}
+	if over := p.core.Held() - budget; over > 0 {
+		p.step(Relieve{over})
+	}
+}
+
+// budget is how many bytes of results a process may keep to itself.
+const budget = 40
+
+// overlook has a core not see which calls of a caller are under way, until the function is called that it gives.
+func (c *Caller) overlook() (restore func()) {
+	if c.ch == nil {
+		return func() {}
+	}
+	var back []func()
+	for _, k := range c.ch.flight.All() {
+		if k != nil {
+			by := k.Caller
+			back = append(back, func() { k.Caller = by })
+			k.Caller = ids.TaskID{}
+		}
+	}
+	return func() {
+		for _, f := range back {
+			f()
+		}
+	}
 }
 
 // loseCore has a core panic in the middle of an event, and another take its place.
@@ -371,7 +395,7 @@ func (p *process) loseCore(e Event) {
 		calls = append(calls, x.call)
 	}
 	p.s.rnd.Shuffle(len(calls), func(i, j int) { calls[i], calls[j] = calls[j], calls[i] })
-	p.core = NewCaller(p.core.budget, p.core.memory, calls)
+	p.core = NewCaller(p.core.memory, calls)
 }
 
 func tell(e any) string {
@@ -720,12 +744,15 @@ func (s *sim) end() {
 		if p.dead {
 			continue
 		}
-		if c := p.core; c.held > c.budget || c.results.Len() > 2*c.kept+manyLines {
-			s.fatalf("%s keeps %d bytes, and a list of %d results of which it has %d", p.name, c.held, c.results.Len(), c.kept)
+		if p.core.Held() > budget {
+			s.fatalf("%s keeps %d bytes of results", p.name, p.core.Held())
 		}
-		for id, c := range p.core.channels {
+		if len(p.core.lines) > 0 {
+			s.fatalf("%s keeps %d lines", p.name, len(p.core.lines))
+		}
+		for _, c := range p.core.channels {
 			if c.over {
-				s.fatalf("%s keeps channel %d", p.name, id)
+				s.fatalf("%s keeps channel %d", p.name, c.id)
 			}
 		}
 	}

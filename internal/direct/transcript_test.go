@@ -16,7 +16,7 @@ import (
 // each asks for.
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(*testing.T) func(transcript.Block) []string {
-		s := &story{caller: NewCaller(1000, NewMemory(), nil), calls: make(map[string]*Call), names: make(map[ids.TaskID]string), incoming: make(map[string]*Incoming)}
+		s := &story{caller: NewCaller(NewMemory(), nil), calls: make(map[string]*Call), names: make(map[ids.TaskID]string), incoming: make(map[string]*Incoming)}
 		return func(b transcript.Block) []string {
 			s.Block, s.said = b, nil
 			s.run()
@@ -55,12 +55,12 @@ func (s *story) run() {
 	case "expires":
 		s.step(Expired{s.call(s.Word(0))})
 	case "opened": // opened CHANNEL [credit=N]
-		s.step(Opened{theActor, Instance(s.Number(0)), Channel(s.Number(0)), int64(s.Int("credit", 100))})
+		s.step(Opened{Instance(s.Number(0)), Channel(s.Number(0)), int64(s.Int("credit", 100))})
 	case "by-owner":
-		s.step(GoesByOwner{theActor})
+		s.step(GoesByOwner{})
 	case "no-way": // no-way dead or restarting
 		dead := s.Word(0) == "dead"
-		s.step(NoWay{theActor, dead, ending(dead)})
+		s.step(NoWay{dead, ending(dead)})
 	case "answer": // answer CHANNEL NO ACK [VALUE] [bytes=N] [said=HOW] [holds]
 		a := &Answered{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), AckNo: uint64(s.Number(2)), Said: says[s.Text("said", "")], Holds: s.Has("holds")}
 		if words := s.Words(); len(words) > 3 && words[3] != "holds" {
@@ -87,6 +87,8 @@ func (s *story) run() {
 		s.step(Released{s.call(s.Word(0))})
 	case "adopted":
 		s.step(Adopted{s.call(s.Word(0))})
+	case "relieve": // relieve BYTES
+		s.step(Relieve{int64(s.Number(0))})
 
 	case "host": // host [at-once=N] [pending=N] [unread=N]
 		s.host = NewHost(HostConfig{Groups: []int{s.Int("at-once", 1)}, Pending: s.Int("pending", 0), Unread: int64(s.Int("unread", 1000))}, NewHostMemory())
@@ -133,7 +135,7 @@ func (s *story) call(name string) *Call {
 	k := s.calls[name]
 	if k == nil {
 		by := ids.Derive(ids.RootTask(1, 1), 50+uint64(slices.Index([]string{"main", "other"}, s.Text("by", "main"))))
-		k = &Call{ID: ids.Derive(by, uint64(len(s.calls))), Caller: by, Actor: theActor}
+		k = &Call{ID: ids.Derive(by, uint64(len(s.calls))), Caller: by}
 		s.calls[name], s.names[k.ID] = k, name
 	}
 	return k
