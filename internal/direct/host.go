@@ -23,6 +23,7 @@ type Host struct {
 	boxes    []mailbox // one a group
 	sources  map[Channel]*source
 	list     []*source // the same, in a fixed order
+	last     *source   // that something came on; nil: none
 	pending  int
 	stopping bool // it takes no more calls
 	fallen   bool // nothing runs any more
@@ -48,6 +49,7 @@ type source struct {
 	sourceFacts
 	facts   *sourceFacts // after the last step that has ended; nil: it is new
 	touched bool
+	over    bool // it is forgotten
 }
 
 // sourceFacts is what does not follow from the calls.
@@ -81,21 +83,21 @@ func (h *Host) step(ev HostEvent) {
 			h.do(HostEffect{Do: SayLast, Channel: s.id})
 		}
 	case Arrived:
-		if s := h.sources[e.Channel]; s != nil {
+		if s := h.source(e.Channel); s != nil {
 			h.arrived(s, e.Call)
 		}
 	case Unwanted:
-		if s := h.sources[e.Channel]; s != nil {
+		if s := h.source(e.Channel); s != nil {
 			h.unwanted(s, e.No)
 		}
 	case Finished:
 		h.finished(e)
 	case Acked:
-		if s := h.sources[e.Channel]; s != nil {
+		if s := h.source(e.Channel); s != nil {
 			h.acked(s, e.UpTo)
 		}
 	case Unlinked:
-		if s := h.sources[e.Channel]; s != nil {
+		if s := h.source(e.Channel); s != nil {
 			h.unlinked(s)
 		}
 	case Stopping:
@@ -103,7 +105,7 @@ func (h *Host) step(ev HostEvent) {
 	case Where:
 		h.where(e)
 	case Dropped:
-		if s := h.sources[e.Channel]; s != nil {
+		if s := h.source(e.Channel); s != nil {
 			h.touchSource(s).dropped = true
 			h.maybeForget(s)
 		}
@@ -111,6 +113,14 @@ func (h *Host) step(ev HostEvent) {
 	if h.stopping && h.pending == 0 {
 		h.giveUp()
 	}
+}
+
+// source finds a channel; nil: it has ended, and nobody asks for it.
+func (h *Host) source(id Channel) *source {
+	if h.last == nil || h.last.id != id {
+		h.last = h.sources[id]
+	}
+	return h.last
 }
 
 func (h *Host) do(e HostEffect) { h.effects = append(h.effects, e) }
@@ -153,8 +163,7 @@ func (h *Host) begin(group int) {
 		}
 		h.touch(in).running = true
 		b.running = append(b.running, in)
-		h.do(HostEffect{Do: Mark, Channel: s.id, Group: group, No: in.nth})
-		h.do(HostEffect{Do: Run, Call: in})
+		h.do(HostEffect{Do: Run, Call: in, Channel: s.id, No: in.nth})
 	}
 }
 
@@ -311,7 +320,7 @@ func (h *Host) giveUp() {
 
 // where tells the owner of calls whose caller is gone: what each has come to, now or when it has; or that it never came.
 func (h *Host) where(e Where) {
-	s := h.sources[e.Channel]
+	s := h.source(e.Channel)
 	if s == nil { // nobody can say any more how far they have come
 		for _, no := range e.Numbers {
 			h.do(HostEffect{Do: TellOwner, Channel: e.Channel, No: no, Said: SaidBegun})
@@ -359,6 +368,7 @@ func (h *Host) maybeForget(s *source) {
 func (h *Host) forget(c Channel) {
 	if s := h.sources[c]; s != nil {
 		delete(h.sources, c)
+		h.last, s.over = nil, true
 		h.touchSource(s)
 		for _, in := range s.kept.All() {
 			h.touch(in)

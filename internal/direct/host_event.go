@@ -99,8 +99,7 @@ type HostDo uint8
 
 // What a Host asks for, in order.
 const (
-	Mark      HostDo = iota // where the caller can read it: the calls of Group on Channel have begun up to the No-th
-	Run                     // Call
+	Run       HostDo = iota // Call; before it is written, where the caller can read it, that the calls of its Group on Channel have begun up to the No-th
 	Interrupt               // Call, which runs
 	Answer                  // to Channel: call No has come to Outcome, or Said; AckNo is the answer's number
 	SayLast                 // to Channel: nothing follows
@@ -114,7 +113,6 @@ type HostEffect struct {
 	Do      HostDo
 	Call    *Incoming
 	Channel Channel
-	Group   int
 	No      uint64
 	AckNo   uint64
 	Said    Said

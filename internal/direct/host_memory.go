@@ -36,7 +36,7 @@ func NewHost(cfg HostConfig, m *HostMemory) *Host {
 	for in := m.first; in != nil; in = in.next {
 		in.incoming, in.touched = in.kept, false
 		if in.from = h.sources[in.channel]; in.from == nil { // its channel is gone, and nobody asks for it
-			in.from = &source{id: in.channel, aside: make([]queue.Queue[*Incoming], len(h.boxes)), sourceFacts: sourceFacts{gone: true, dropped: true}}
+			in.from = &source{id: in.channel, over: true, aside: make([]queue.Queue[*Incoming], len(h.boxes)), sourceFacts: sourceFacts{gone: true, dropped: true}}
 		}
 		if in.over {
 			over = append(over, in)
@@ -98,17 +98,19 @@ func (h *Host) touchSource(s *source) *source {
 func (h *Host) commit() {
 	m := h.memory
 	m.order, m.channels, m.stopping, m.fallen = h.order, h.channels, h.stopping, h.fallen
-	for _, in := range h.touchedCalls {
+	for i, in := range h.touchedCalls {
 		in.kept, in.touched = in.incoming, false
-		if in.over && (in.ackNo <= in.from.acked || h.sources[in.channel] != in.from) {
+		h.touchedCalls[i] = nil
+		if in.over && (in.ackNo <= in.from.acked || in.from.over) {
 			m.drop(in)
 		} else {
 			m.add(in)
 		}
 	}
-	for _, s := range h.touchedSources {
+	for i, s := range h.touchedSources {
 		s.touched = false
-		if h.sources[s.id] != s {
+		h.touchedSources[i] = nil
+		if s.over {
 			delete(m.sources, s.id)
 			continue
 		}
@@ -120,8 +122,6 @@ func (h *Host) commit() {
 		*s.facts = s.sourceFacts
 		s.facts.came = came
 	}
-	clear(h.touchedCalls)
-	clear(h.touchedSources)
 	h.touchedCalls, h.touchedSources = h.touchedCalls[:0], h.touchedSources[:0]
 }
 

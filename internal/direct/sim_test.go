@@ -289,14 +289,7 @@ func (s *sim) disturb() {
 		p.step(Expired{x.call})
 	case n == 17 && !s.quiet && s.rnd.IntN(3) == 0:
 		if h := s.node.current; h != nil && !h.gone {
-			s.logf("the process of instance %v dies", h.id)
-			s.seen["actor's process dies"]++
-			h.gone = true
-			for _, c := range s.node.channels {
-				if c.host == h {
-					c.calls = nil
-				}
-			}
+			h.die("")
 		}
 	case n == 18 && !s.quiet && s.rnd.IntN(6) == 0:
 		s.logf("%s dies", p.name)
@@ -540,15 +533,22 @@ func (h *instance) step(e HostEvent) {
 	for _, f := range effects {
 		h.do(f)
 		if !h.s.quiet && h.s.rnd.IntN(1000) == 0 {
-			h.s.logf("the process of instance %v dies between two effects", h.id)
-			h.s.seen["actor's process dies"]++
-			h.gone = true
-			for _, c := range h.s.node.channels {
-				if c.host == h {
-					c.calls = nil
-				}
-			}
+			h.die("between two effects")
+		}
+		if h.gone {
 			return
+		}
+	}
+}
+
+// die ends the actor's process.
+func (h *instance) die(when string) {
+	h.s.logf("the process of instance %v dies %s", h.id, when)
+	h.s.seen["actor's process dies"]++
+	h.gone = true
+	for _, c := range h.s.node.channels {
+		if c.host == h {
+			c.calls = nil
 		}
 	}
 }
@@ -558,11 +558,14 @@ func (h *instance) do(f HostEffect) {
 	c := n.pipes[f.Channel]
 	write := func(g func()) { h.toNode = append(h.toNode, g) }
 	switch f.Do {
-	case Mark:
-		if c != nil {
-			c.page[f.Group] = f.No
-		}
 	case Run:
+		if c != nil {
+			c.page[f.Call.Group] = f.No
+		}
+		if !s.quiet && s.rnd.IntN(1000) == 0 {
+			h.die("before a call has begun that is counted")
+			return
+		}
 		s.begins(h, f.Call)
 		h.running = append(h.running, f.Call)
 	case Interrupt:

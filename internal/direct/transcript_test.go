@@ -207,9 +207,8 @@ func (s *story) hostStep(e HostEvent) {
 			name = s.names[f.Call.ID]
 		}
 		switch f.Do {
-		case Mark:
-			s.say("page of channel %d <- begun up to %d", f.Channel, f.No)
 		case Run:
+			s.say("page of channel %d <- begun up to %d", f.Channel, f.No)
 			s.say("runs %s", name)
 		case Interrupt:
 			s.say("interrupts %s", name)
