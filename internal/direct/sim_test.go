@@ -109,8 +109,6 @@ func newSim(seed uint64, fault mutant) *sim {
 	return s
 }
 
-var theActor = ids.ActorID(ids.Derive(ids.RootTask(1, 1), 1))
-
 func (s *sim) logf(format string, args ...any) { s.log = append(s.log, fmt.Sprintf(format, args...)) }
 
 // act does one thing that can be done.

@@ -1,0 +1,208 @@
+package shell
+
+import (
+	"sync"
+
+	"mobula/internal/direct"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+)
+
+// Call is one call that this process makes. Whoever makes it sets the exported fields of direct.Call but Payload, which is the Call itself, and Own.
+type Call struct {
+	direct.Call
+	Own any // of who makes it
+
+	of         *Callee
+	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
+	listed     bool            // guarded by of.mu
+	settled    bool            // guarded by of.mu
+	dropped    bool            // guarded by of.mu: nobody holds the result
+	in         direct.Incoming // what the actor's side has of it when it goes by a link for the first time
+	went       bool            // guarded by of.mu: it has
+}
+
+// Callee drives what this process calls of one actor.
+type Callee struct {
+	p     *Process
+	actor ids.ActorID
+
+	mu     sync.Mutex
+	core   *direct.Caller
+	memory *direct.Memory
+	calls  *Call   // guarded by mu: the first of the list
+	links  []*link // guarded by mu: one; others that are over, and of which not all is acknowledged
+	held   int64   // guarded by mu: of p.held
+	dirty  links   // guarded by mu: with answers that came of what was sent in this step
+	used   bool    // guarded by mu: since the last sweep
+	idle   int     // guarded by mu: sweeps since then
+	gone   bool    // guarded by mu: it is forgotten
+}
+
+func newCallee(p *Process, actor ids.ActorID) *Callee {
+	c := &Callee{p: p, actor: actor, memory: direct.NewMemory()}
+	c.core = direct.NewCaller(c.memory, nil)
+	return c
+}
+
+// Actor is which actor it is.
+func (c *Callee) Actor() ids.ActorID { return c.actor }
+
+func (c *Callee) begin(k *Call) bool {
+	c.mu.Lock()
+	if c.gone {
+		c.mu.Unlock()
+		return false
+	}
+	k.of, k.Payload = c, k
+	c.list(k)
+	c.step(direct.Begin{Call: &k.Call})
+	c.leave()
+	return true
+}
+
+// tell takes an event that is not of a call.
+func (c *Callee) tell(e direct.Event) {
+	c.mu.Lock()
+	c.step(e)
+	c.leave()
+}
+
+// leave unlocks, and passes the answers on that came of this step.
+func (c *Callee) leave() {
+	dirty := c.dirty
+	c.dirty = links{}
+	c.mu.Unlock()
+	dirty.deliver()
+}
+
+// Open answers AskWay with a channel to a mailbox of this process, with so much credit.
+func (c *Callee) Open(m *Mailbox, ch direct.Channel, credit int64) {
+	l := &link{id: ch, from: c, to: m, begun: make([]uint64, len(m.cfg.Groups))}
+	c.mu.Lock()
+	c.links = append(c.links, l)
+	c.dirty.join(m.link(l)) // before calls come on it
+	c.step(direct.Opened{Instance: m.cfg.Instance, Channel: ch, Credit: credit})
+	c.leave()
+}
+
+// ByOwner answers AskWay: there is no channel.
+func (c *Callee) ByOwner() { c.tell(direct.GoesByOwner{}) }
+
+// NoWay answers AskWay: the actor restarts, and calls do not wait for that, or it is dead.
+func (c *Callee) NoWay(dead bool, why *errs.Error) { c.tell(direct.NoWay{Dead: dead, Err: why}) }
+
+// Over is the node's word on a channel. What has begun on a link of this process is known here.
+func (c *Callee) Over(e direct.Over) {
+	c.mu.Lock()
+	if l := c.link(e.Channel); l != nil && e.Begun == nil {
+		e.Begun = l.counts()
+	}
+	c.step(e)
+	c.leave()
+}
+
+// Cut ends a channel as if it had broken. The actor hears that it is over.
+func (c *Callee) Cut(ch direct.Channel) {
+	c.mu.Lock()
+	defer c.leave()
+	l := c.link(ch)
+	if l == nil || l.broken {
+		return
+	}
+	l.broken = true
+	c.drain(l)
+	c.step(direct.Broke{Channel: ch})
+	c.dirty.join(l.to.unlink(l))
+}
+
+// Held says that the owner knows of the references in an answer.
+func (c *Callee) Held(ch direct.Channel, ackNo uint64) {
+	c.tell(direct.Held{Channel: ch, AckNo: ackNo})
+}
+
+// Argument says that an argument of a call is there, or has failed.
+func (k *Call) Argument(err *errs.Error) { k.of.tell(direct.Argument{Call: &k.Call, Err: err}) }
+
+// Cancel says that the call should end.
+func (k *Call) Cancel() { k.of.tell(direct.Cancel{Call: &k.Call}) }
+
+// Expired says that its deadline has passed.
+func (k *Call) Expired() { k.of.tell(direct.Expired{Call: &k.Call}) }
+
+// OwnerAnswered is the end of a call that was submitted.
+func (k *Call) OwnerAnswered(o *direct.Outcome) {
+	k.of.tell(direct.OwnerAnswered{Call: &k.Call, Outcome: o})
+}
+
+// Leaves says that a reference to the result is about to leave the process: Departs says when it may.
+func (k *Call) Leaves() { k.of.tell(direct.Leaves{Call: &k.Call}) }
+
+// Adopted is the owner's answer to Adopt.
+func (k *Call) Adopted() { k.of.tell(direct.Adopted{Call: &k.Call}) }
+
+// Released says that nobody in the process holds the result.
+func (k *Call) Released() {
+	c := k.of
+	c.mu.Lock()
+	k.dropped = true
+	c.step(direct.Released{Call: &k.Call})
+	c.unlist(k)
+	c.leave()
+}
+
+// list has a new core told of a call.
+func (c *Callee) list(k *Call) {
+	k.listed, k.prev, k.next = true, nil, c.calls
+	if c.calls != nil {
+		c.calls.prev = k
+	}
+	c.calls = k
+}
+
+// unlist drops a call that is over, and whose result nobody holds.
+func (c *Callee) unlist(k *Call) {
+	if !k.listed || !k.settled || !k.dropped {
+		return
+	}
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		c.calls = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	}
+	k.listed, k.prev, k.next = false, nil, nil
+}
+
+func (c *Callee) link(ch direct.Channel) *link {
+	for _, l := range c.links {
+		if l.id == ch {
+			return l
+		}
+	}
+	return nil
+}
+
+func (c *Callee) sweep(sweeps int) {
+	c.mu.Lock()
+	defer c.leave()
+	for _, l := range c.links {
+		c.dirty.join(l.acknowledge())
+	}
+	if c.used {
+		c.used, c.idle = false, 0
+		return
+	}
+	if c.idle++; c.idle < sweeps {
+		return
+	}
+	for _, l := range c.links {
+		c.step(direct.Idle{Channel: l.id})
+	}
+	if c.calls == nil && c.core.Idle() && !c.gone {
+		c.gone = true
+		c.p.forget(c)
+	}
+}

@@ -1,0 +1,178 @@
+package shell
+
+import (
+	"reflect"
+	"sync"
+
+	"mobula/internal/direct"
+)
+
+// Config says what a Mailbox is for.
+type Config struct {
+	direct.HostConfig
+	Instance direct.Instance
+	Run      Run
+	Up       HostUp
+	Spawn    func(f func()) bool // starts a goroutine; false: nothing more is to start
+}
+
+// Run runs a call, on a goroutine of the mailbox, and tells how it ended: the fields of Finished but Call and Bytes.
+type Run func(in *direct.Incoming) direct.Finished
+
+// HostUp is what the process of an actor tells its node and the owner of the job, and the calls that run. It is called under the Mailbox's lock: it hands over, and
+// calls nothing of this package.
+type HostUp interface {
+	Answered(f direct.HostEffect) // on a channel that is no link of this process; SayLast too
+	TellOwner(f direct.HostEffect)
+	NotHere(f direct.HostEffect)
+	Fallen(f direct.HostEffect)
+	Begun(f direct.HostEffect) // on such a channel
+	Interrupt(in *direct.Incoming)
+	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
+}
+
+// Mailbox drives an instance of an actor: what it has to do, and the goroutines that do it.
+type Mailbox struct {
+	cfg Config
+
+	mu     sync.Mutex
+	core   *direct.Host
+	memory *direct.HostMemory
+	links  map[direct.Channel]*link // guarded by mu
+	last   *link                    // guarded by mu: of links, that something was for
+	dirty  links                    // guarded by mu: with mail that is not being delivered yet
+	runner *runner                  // guarded by mu: steps the core just now, and takes the next call; nil: others do
+	parked []*runner                // guarded by mu
+	idle   int                      // guarded by mu: sweeps without a call
+}
+
+// NewMailbox makes that of an instance that has just been constructed.
+func NewMailbox(cfg Config) *Mailbox {
+	m := &Mailbox{cfg: cfg, memory: direct.NewHostMemory(), links: make(map[direct.Channel]*link)}
+	m.core = direct.NewHost(cfg.HostConfig, m.memory)
+	return m
+}
+
+// Tell takes an event: of a channel that is no link of this process, of the node, or of the owner.
+func (m *Mailbox) Tell(e direct.HostEvent) {
+	m.mu.Lock()
+	m.step(e)
+	dirty := m.takeDirty()
+	m.mu.Unlock()
+	dirty.deliver()
+}
+
+func (m *Mailbox) link(l *link) links {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.links[l.id] = l
+	m.step(direct.Linked{Channel: l.id})
+	return m.takeDirty()
+}
+
+func (m *Mailbox) unlink(l *link) links {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.links, l.id)
+	m.last = nil
+	m.step(direct.Unlinked{Channel: l.id})
+	return m.takeDirty()
+}
+
+func (m *Mailbox) unwanted(l *link, no uint64) links {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.step(direct.Unwanted{Channel: l.id, No: no})
+	return m.takeDirty()
+}
+
+// step takes an event, and does what follows. The lock is held.
+func (m *Mailbox) step(e direct.HostEvent) {
+	effects, ok := m.try(e, 1)
+	if !ok {
+		m.rebuild()
+		if effects, ok = m.try(e, 2); !ok {
+			m.rebuild()
+			m.giveUp(e)
+			return
+		}
+	}
+	for i := range effects {
+		m.do(&effects[i])
+	}
+}
+
+// try has the core take an event; false: it has panicked, and is of no use any more.
+func (m *Mailbox) try(e direct.HostEvent, n int) (effects []direct.HostEffect, ok bool) {
+	defer func() {
+		if !ok {
+			m.cfg.Up.Panicked(reflect.TypeOf(e).String(), recover(), n)
+		}
+	}()
+	return m.core.Step(0, e), true
+}
+
+// rebuild makes a core of what the last one has left.
+func (m *Mailbox) rebuild() { m.core = direct.NewHost(m.cfg.HostConfig, m.memory) }
+
+// giveUp leaves an event out that has brought two cores down: the instance ends, since nobody knows what it would have answered.
+func (m *Mailbox) giveUp(e direct.HostEvent) {
+	if _, stops := e.(direct.Stopping); !stops {
+		m.step(direct.Stopping{})
+	}
+}
+
+func (m *Mailbox) do(f *direct.HostEffect) {
+	switch f.Do {
+	case direct.Run:
+		if l := m.linkOf(f.Channel); l != nil {
+			l.begun[f.Call.Group] = f.No
+		} else {
+			m.cfg.Up.Begun(*f)
+		}
+		m.start(f.Call)
+	case direct.Interrupt:
+		m.cfg.Up.Interrupt(f.Call)
+	case direct.Answer:
+		l := m.linkOf(f.Channel)
+		if l == nil {
+			m.cfg.Up.Answered(*f)
+			return
+		}
+		m.post(l, mail{Answered: direct.Answered{Channel: f.Channel, No: f.No, AckNo: f.AckNo, Said: f.Said, Outcome: f.Outcome, Holds: f.Holds}})
+	case direct.SayLast:
+		if l := m.linkOf(f.Channel); l != nil {
+			m.post(l, mail{last: true})
+		} else {
+			m.cfg.Up.Answered(*f)
+		}
+	case direct.TellOwner:
+		m.cfg.Up.TellOwner(*f)
+	case direct.NotHere:
+		m.cfg.Up.NotHere(*f)
+	case direct.Fallen:
+		m.cfg.Up.Fallen(*f)
+	}
+}
+
+func (m *Mailbox) linkOf(ch direct.Channel) *link {
+	if m.last == nil || m.last.id != ch {
+		m.last = m.links[ch]
+	}
+	return m.last
+}
+
+func (m *Mailbox) post(l *link, x mail) {
+	l.out = append(l.out, x)
+	if !l.listed {
+		l.listed = true
+		m.dirty.add(l)
+	}
+}
+
+// takeDirty gives the links whose mail is to be delivered when the lock is given back.
+func (m *Mailbox) takeDirty() links {
+	dirty := m.dirty
+	m.dirty = links{}
+	return dirty
+}

@@ -1,0 +1,86 @@
+package shell
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"mobula/internal/direct"
+	"mobula/internal/ids"
+)
+
+// Up is what a process that calls tells its program, its node and the owner of its job. It is called under the Callee's lock: it hands over, and calls nothing of
+// this package.
+type Up interface {
+	AskWay(c *Callee)                         // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
+	AskWord(c *Callee, ch direct.Channel)     // of the node: what has become of a channel; Over follows
+	Submit(k *Call)                           // to the owner, as a task; OwnerAnswered follows
+	Revoke(k *Call)                           // ask the owner to cancel it
+	Adopt(k *Call, where direct.Effect)       // tell the owner of it; Adopted follows
+	Report(k *Call, o *direct.Outcome)        // tell the owner, which has adopted it, what it came to
+	HangUp(ch direct.Channel)                 // the channel is needed no more
+	Settled(k *Call, o *direct.Outcome)       // tell who waits for it
+	Departs(k *Call)                          // a reference to its result may leave
+	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
+}
+
+// Process is what one process calls of all actors.
+type Process struct {
+	up     Up
+	budget int64
+	held   atomic.Int64 // bytes of results that only this process has
+
+	mu      sync.RWMutex
+	callees map[ids.ActorID]*Callee // guarded by mu
+}
+
+// NewProcess makes that of a process which keeps at most so many bytes of results to itself: what is more the owner is given.
+func NewProcess(budget int64, up Up) *Process {
+	return &Process{up: up, budget: budget, callees: make(map[ids.ActorID]*Callee)}
+}
+
+// Begin makes a call of an actor. The exported fields of its direct.Call are set.
+func (p *Process) Begin(actor ids.ActorID, k *Call) {
+	for begun := false; !begun; { // false: it was just forgotten
+		begun = p.Callee(actor).begin(k)
+	}
+}
+
+// Callee is what this process calls of an actor.
+func (p *Process) Callee(actor ids.ActorID) *Callee {
+	p.mu.RLock()
+	c := p.callees[actor]
+	p.mu.RUnlock()
+	if c != nil {
+		return c
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c = p.callees[actor]; c == nil {
+		c = newCallee(p, actor)
+		p.callees[actor] = c
+	}
+	return c
+}
+
+// Sweep lets go of what was not used since the sweep before: acknowledgements are passed on, channels are closed that were idle for so many sweeps, and actors are
+// forgotten of which nothing is left.
+func (p *Process) Sweep(sweeps int) {
+	p.mu.RLock()
+	all := make([]*Callee, 0, len(p.callees))
+	for _, c := range p.callees {
+		all = append(all, c)
+	}
+	p.mu.RUnlock()
+	for _, c := range all {
+		c.sweep(sweeps)
+	}
+}
+
+// forget drops a Callee, whose lock is held.
+func (p *Process) forget(c *Callee) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.callees[c.actor] == c {
+		delete(p.callees, c.actor)
+	}
+}

@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"mobula/internal/direct"
+	"mobula/internal/errs"
+)
+
+// runner is a goroutine of a mailbox. It parks when there is nothing to run.
+type runner struct {
+	m    *Mailbox
+	next *direct.Incoming // guarded by m.mu while it is parked
+	wake chan struct{}    // capacity 1; it ends if there is nothing to run then
+	rest bool             // it has parked, and waits for that
+}
+
+// start has a call run: by the runner that has just ended one, by one that is parked, or by a new one. The lock is held.
+func (m *Mailbox) start(in *direct.Incoming) {
+	m.idle = 0
+	if r := m.runner; r != nil && r.next == nil {
+		r.next = in
+		return
+	}
+	if n := len(m.parked); n > 0 {
+		r := m.parked[n-1]
+		m.parked[n-1] = nil
+		m.parked = m.parked[:n-1]
+		r.next = in
+		r.wake <- struct{}{}
+		return
+	}
+	m.cfg.Spawn((&runner{m: m, next: in, wake: make(chan struct{}, 1)}).loop)
+}
+
+// loop runs calls. Where a call ends the goroutine, another takes its place.
+func (r *runner) loop() {
+	over := false
+	defer func() {
+		if !over {
+			r.m.cfg.Spawn(r.loop)
+		}
+	}()
+	for {
+		if r.rest { // what is next may be there already, and the token is on its way
+			<-r.wake
+			r.rest = false
+		}
+		if r.next == nil {
+			over = true
+			return
+		}
+		r.run()
+	}
+}
+
+// run runs the call in hand.
+func (r *runner) run() {
+	in, ran := r.next, false
+	defer func() {
+		if !ran { // Run has panicked, or called runtime.Goexit
+			err := errs.New(errs.CodePanic, "call %v has ended its goroutine: %v", in.ID, recover())
+			r.finish(direct.Finished{Call: in, Outcome: &direct.Outcome{Err: err}, Panicked: true})
+		}
+	}()
+	f := r.m.cfg.Run(in)
+	f.Call, f.Bytes, ran = in, f.Outcome.Bytes, true
+	r.finish(f)
+}
+
+// finish tells the core, and takes the next call or parks.
+func (r *runner) finish(f direct.Finished) {
+	m := r.m
+	m.mu.Lock()
+	r.next, m.runner = nil, r
+	m.step(f)
+	if m.runner = nil; r.next == nil {
+		r.rest = true
+		m.parked = append(m.parked, r)
+	}
+	dirty := m.takeDirty()
+	m.mu.Unlock()
+	dirty.deliver()
+}
+
+// Sweep ends the goroutines of a mailbox that had nothing to run for so many sweeps.
+func (m *Mailbox) Sweep(sweeps int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.idle++; m.idle < sweeps {
+		return
+	}
+	for _, r := range m.parked {
+		r.wake <- struct{}{}
+	}
+	m.parked = nil
+}
