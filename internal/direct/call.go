@@ -29,24 +29,23 @@ type Call struct {
 	older, newer *Call // among the results that only this process has
 }
 
-// standing is what a Caller knows of a call.
+// standing is what a Caller knows of a call. It is copied at each step, so it is as small as can be.
 type standing struct {
-	order     uint64 // among the calls of the actor; 0: it is not begun
-	stage     stage
-	missing   int         // arguments that are not there yet
-	adopted   bool        // the owner has been told of it
-	known     bool        // and has answered
-	submitted bool        // it has gone by the owner, which knows what becomes of it
-	leaving   int         // references that leave when the owner has answered
-	final     *errs.Error // it was cancelled: it is not made again
-	channel   Channel     // on which it was sent
-	no        uint64      // there
+	order     uint64      // among the calls of the actor; 0: it is not begun
+	no        uint64      // on the channel on which it was sent
 	nth       uint64      // of its group there
-	tries     int32       // retries used
-	said      Said        // what the host said of it when its instance ended
+	final     *errs.Error // it was cancelled: it is not made again
 	outcome   *Outcome    // what it came to, or what the host says of the end of the instance
-	held      int64       // bytes of the outcome that only this process has
-	dropped   bool        // no reference to the result is left here
+	missing   int32       // arguments that are not there yet
+	leaving   int32       // references that leave when the owner has answered
+	tries     int32       // retries used
+	stage     stage
+	said      Said // what the host said of it when its instance ended
+	adopted   bool // the owner has been told of it
+	known     bool // and has answered
+	submitted bool // it has gone by the owner, which knows what becomes of it
+	alone     bool // only this process has the outcome
+	dropped   bool // no reference to the result is left here
 }
 
 type stage uint8
@@ -91,6 +90,14 @@ func (c *Call) begun(counts []uint64) bool {
 
 // Tries is how many retries it has used.
 func (c *Call) Tries() int32 { return c.tries }
+
+// Outcome is what it came to; nil: it has not ended.
+func (c *Call) Outcome() *Outcome {
+	if c.stage != ended {
+		return nil
+	}
+	return c.outcome
+}
 
 // charge takes one retry, if there is one.
 func (c *Call) charge() bool {

@@ -147,7 +147,7 @@ func (c *Caller) Idle() bool {
 func (c *Caller) begin(k *Call) {
 	c.order++
 	k.touched = false
-	c.touch(k).standing = standing{order: c.order, missing: k.Missing}
+	c.touch(k).standing = standing{order: c.order, missing: int32(k.Missing)}
 	switch {
 	case c.way == dead && !k.ByOwner:
 		c.settle(k, &Outcome{Err: c.dead})

@@ -15,7 +15,7 @@ func (r *results) add(k *Call) {
 		r.oldest = k
 	}
 	r.newest = k
-	r.bytes += k.held
+	r.bytes += k.outcome.Bytes
 }
 
 func (r *results) remove(k *Call) {
@@ -30,7 +30,7 @@ func (r *results) remove(k *Call) {
 		r.newest = k.older
 	}
 	k.older, k.newer = nil, nil
-	r.bytes -= k.held
+	r.bytes -= k.outcome.Bytes
 }
 
 // Held is how many bytes of results only this process has.
@@ -45,16 +45,16 @@ func (c *Caller) settle(k *Call, o *Outcome) {
 	case k.adopted:
 		c.do(Effect{Do: Report, Call: k, Outcome: o})
 	case !k.dropped && o.Bytes > 0:
-		k.held = o.Bytes
+		k.alone = true
 		c.results.add(k)
 	}
 }
 
 // letGo takes a result off those that only this process has.
 func (c *Caller) letGo(k *Call) {
-	if k.held > 0 {
+	if k.alone {
 		c.results.remove(k)
-		c.touch(k).held = 0
+		c.touch(k).alone = false
 	}
 }
 
@@ -62,7 +62,7 @@ func (c *Caller) letGo(k *Call) {
 func (c *Caller) relieve(bytes int64) {
 	for bytes > 0 && c.results.oldest != nil {
 		k := c.results.oldest
-		bytes -= k.held
+		bytes -= k.outcome.Bytes
 		c.letGo(k)
 		k.adopted = true
 		c.adopt(k)

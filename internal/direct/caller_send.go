@@ -150,7 +150,7 @@ func (c *Caller) send(k *Call) {
 		ch.groups = append(ch.groups, 0)
 	}
 	ch.groups[k.Group]++
-	c.touch(k).stage, k.channel, k.no, k.nth, k.said, k.outcome = onChannel, ch.id, ch.sent, ch.groups[k.Group], SaidNothing, nil
+	c.touch(k).stage, k.no, k.nth, k.said, k.outcome = onChannel, ch.sent, ch.groups[k.Group], SaidNothing, nil
 	ch.credit -= k.Bytes
 	if ch.flight.Len() == 0 {
 		ch.first = k.no

@@ -66,7 +66,7 @@ func (c *Caller) take(k *Call) {
 		c.line(k.Caller).owned++
 		c.owned++
 	case ended:
-		if k.held > 0 {
+		if k.alone {
 			c.results.add(k)
 		}
 	case onChannel:

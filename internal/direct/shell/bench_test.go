@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mobula/internal/direct"
+	"mobula/internal/ids"
 )
 
 // bench is a node whose calls are waited for by channels, and used again.
@@ -19,8 +20,9 @@ func bench(b *testing.B) *node {
 func BenchmarkAsk(b *testing.B) {
 	n := bench(b)
 	own := &waiting{end: make(chan *direct.Outcome, 1)}
+	c, id := n.p.Callee(theActor), caller(2)
 	for b.Loop() {
-		k := n.again(own)
+		k := again(c, id, own)
 		k.get()
 		k.Released()
 	}
@@ -29,6 +31,7 @@ func BenchmarkAsk(b *testing.B) {
 // BenchmarkOutstanding is a call with 1,000 others under way.
 func BenchmarkOutstanding(b *testing.B) {
 	n := bench(b)
+	c, id := n.p.Callee(theActor), caller(2)
 	var ks [1000]*Call
 	i := 0
 	for ; b.Loop(); i++ {
@@ -39,17 +42,17 @@ func BenchmarkOutstanding(b *testing.B) {
 			k.get()
 			k.Released()
 		}
-		ks[i%1000] = n.again(own)
+		ks[i%1000] = again(c, id, own)
 	}
 	for _, k := range ks[:min(i, 1000)] {
 		k.get()
 	}
 }
 
-func (n *node) again(own *waiting) *Call {
+func again(c *Callee, by ids.TaskID, own *waiting) *Call {
 	k := &Call{Own: own}
-	k.ID, k.Caller, k.Bytes = caller(2), caller(2), 64
-	n.p.Begin(theActor, k)
+	k.ID, k.Caller, k.Bytes = by, by, 64
+	c.Begin(k)
 	return k
 }
 

@@ -20,6 +20,7 @@ type Call struct {
 	dropped    bool            // guarded by of.mu: nobody holds the result
 	in         direct.Incoming // what the actor's side has of it when it goes by a link for the first time
 	went       bool            // guarded by of.mu: it has
+	also       *Call           // of those whose ends are to be told, the next one
 }
 
 // Callee drives what this process calls of one actor.
@@ -33,7 +34,9 @@ type Callee struct {
 	calls  *Call   // guarded by mu: the first of the list
 	links  []*link // guarded by mu: one; others that are over, and of which not all is acknowledged
 	held   int64   // guarded by mu: of p.held
-	dirty  links   // guarded by mu: with answers that came of what was sent in this step
+	after  after   // guarded by mu: what this step leaves to be done
+	first  *Call   // guarded by mu: of the calls whose ends this step leaves to be told
+	last   *Call   // guarded by mu: of these
 	used   bool    // guarded by mu: since the last sweep
 	idle   int     // guarded by mu: sweeps since then
 	gone   bool    // guarded by mu: it is forgotten
@@ -48,7 +51,8 @@ func newCallee(p *Process, actor ids.ActorID) *Callee {
 // Actor is which actor it is.
 func (c *Callee) Actor() ids.ActorID { return c.actor }
 
-func (c *Callee) begin(k *Call) bool {
+// Begin makes a call; false: this Callee was forgotten, and Process has another.
+func (c *Callee) Begin(k *Call) bool {
 	c.mu.Lock()
 	if c.gone {
 		c.mu.Unlock()
@@ -68,12 +72,20 @@ func (c *Callee) tell(e direct.Event) {
 	c.leave()
 }
 
-// leave unlocks, and passes the answers on that came of this step.
+// leave unlocks, and does what is left to be done.
 func (c *Callee) leave() {
-	dirty := c.dirty
-	c.dirty = links{}
+	later := c.after
+	c.after = after{}
+	k := c.first
+	c.first, c.last = nil, nil
 	c.mu.Unlock()
-	dirty.deliver()
+	for k != nil {
+		also := k.also
+		k.also = nil
+		c.p.up.Settled(k, k.Outcome()) // from here on it is its own
+		k = also
+	}
+	later.do()
 }
 
 // Open answers AskWay with a channel to a mailbox of this process, with so much credit.
@@ -81,7 +93,7 @@ func (c *Callee) Open(m *Mailbox, ch direct.Channel, credit int64) {
 	l := &link{id: ch, from: c, to: m, begun: make([]uint64, len(m.cfg.Groups))}
 	c.mu.Lock()
 	c.links = append(c.links, l)
-	c.dirty.join(m.link(l)) // before calls come on it
+	c.after.join(m.link(l)) // before calls come on it
 	c.step(direct.Opened{Instance: m.cfg.Instance, Channel: ch, Credit: credit})
 	c.leave()
 }
@@ -113,7 +125,7 @@ func (c *Callee) Cut(ch direct.Channel) {
 	l.broken = true
 	c.drain(l)
 	c.step(direct.Broke{Channel: ch})
-	c.dirty.join(l.to.unlink(l))
+	c.after.join(l.to.unlink(l))
 }
 
 // Held says that the owner knows of the references in an answer.
@@ -189,7 +201,7 @@ func (c *Callee) sweep(sweeps int) {
 	c.mu.Lock()
 	defer c.leave()
 	for _, l := range c.links {
-		c.dirty.join(l.acknowledge())
+		c.after.join(l.acknowledge())
 	}
 	if c.used {
 		c.used, c.idle = false, 0

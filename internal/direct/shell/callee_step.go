@@ -72,10 +72,16 @@ func (c *Callee) doAll(effects []direct.Effect) {
 // callOf is the call that a core speaks of.
 func callOf(k *direct.Call) *Call { return k.Payload.(*Call) }
 
-func (c *Callee) settled(k *Call, o *direct.Outcome) {
+// settled has who waits for a call told, when the lock is given back.
+func (c *Callee) settled(k *Call) {
 	k.settled = true
 	c.unlist(k)
-	c.p.up.Settled(k, o)
+	if c.last == nil {
+		c.first = k
+	} else {
+		c.last.also = k
+	}
+	c.last = k
 }
 
 func (c *Callee) do(f *direct.Effect) {
@@ -87,18 +93,18 @@ func (c *Callee) do(f *direct.Effect) {
 		up.AskWord(c, f.Channel)
 	case direct.Send:
 		if l := c.link(f.Channel); l != nil && !l.broken {
-			c.dirty.join(l.send(callOf(f.Call)))
+			c.after.join(l.send(callOf(f.Call)))
 		}
 	case direct.Withdraw:
 		if l := c.link(f.Channel); l != nil && !l.broken {
-			c.dirty.join(l.to.unwanted(l, f.No))
+			c.after.join(l.to.unwanted(l, f.No))
 		}
 	case direct.Submit:
 		up.Submit(callOf(f.Call))
 	case direct.Revoke:
 		up.Revoke(callOf(f.Call))
 	case direct.Settle:
-		c.settled(callOf(f.Call), f.Outcome)
+		c.settled(callOf(f.Call))
 	case direct.Adopt:
 		up.Adopt(callOf(f.Call), *f)
 	case direct.Report:
@@ -107,15 +113,15 @@ func (c *Callee) do(f *direct.Effect) {
 		up.Departs(callOf(f.Call))
 	case direct.AckUpTo:
 		if l := c.link(f.Channel); l != nil && !l.broken {
-			c.dirty.join(l.taken(f.No))
+			c.after.join(l.taken(f.No))
 		}
 	case direct.HangUp:
 		if l := c.link(f.Channel); l != nil {
 			c.links = slices.DeleteFunc(c.links, func(x *link) bool { return x == l })
-			c.dirty.join(l.acknowledge())
+			c.after.join(l.acknowledge())
 			if !l.broken {
 				l.broken = true
-				c.dirty.join(l.to.unlink(l))
+				c.after.join(l.to.unlink(l))
 			}
 		}
 		up.HangUp(f.Channel)

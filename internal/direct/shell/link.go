@@ -31,24 +31,42 @@ type mail struct {
 	last bool
 }
 
-// links is a list of links with mail.
-type links struct{ first, last *link }
+// after is what is to be done when no lock is held any more: mail is delivered, and goroutines are woken. Those would only wait for a lock before.
+type after struct {
+	first, last *link   // with mail
+	wake        *runner // the first of a list
+}
 
-func (ls *links) add(l *link) { ls.join(links{l, l}) }
+func (a *after) add(l *link) {
+	if a.first == nil {
+		a.first = l
+	} else {
+		a.last.next = l
+	}
+	a.last = l
+}
 
-func (ls *links) join(more links) {
-	switch {
-	case more.first == nil:
-	case ls.first == nil:
-		*ls = more
-	default:
-		ls.last.next, ls.last = more.first, more.last
+func (a *after) join(more after) {
+	if more.first != nil {
+		a.add(more.first)
+		a.last = more.last
+	}
+	for more.wake != nil {
+		r := more.wake
+		more.wake, r.also = r.also, a.wake
+		a.wake = r
 	}
 }
 
-// deliver has Callees take what is on its way to them. No lock is held.
-func (ls links) deliver() {
-	for l := ls.first; l != nil; {
+// do does it. No lock is held.
+func (a after) do() {
+	for r := a.wake; r != nil; {
+		also := r.also
+		r.also = nil
+		r.wake <- struct{}{} // from here on it is its own
+		r = also
+	}
+	for l := a.first; l != nil; {
 		next := l.next // another one may list it again as soon as its mail is taken
 		l.next = nil
 		l.from.mu.Lock()
@@ -89,7 +107,7 @@ func (l *link) take() []mail {
 }
 
 // send puts a call into the mailbox. The Callee's lock is held.
-func (l *link) send(k *Call) links {
+func (l *link) send(k *Call) after {
 	in := &k.in
 	if k.went { // an earlier instance may have it still
 		in = new(direct.Incoming)
@@ -99,32 +117,31 @@ func (l *link) send(k *Call) links {
 	m := l.to
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l.acknowledgeLocked()
 	m.step(direct.Arrived{Channel: l.id, Call: in})
-	return m.takeDirty()
+	return m.takeAfter()
 }
 
-// ackEvery is how many answers are taken before the mailbox hears of it, unless a call takes the word along or their bytes are many.
-const ackEvery = 256
+// ackEvery is how many answers are taken before the mailbox hears of it, unless their bytes are many. It hears of the rest at a sweep.
+const ackEvery = 16
 
 // taken notes which answers may be acknowledged. The Callee's lock is held.
-func (l *link) taken(upTo uint64) links {
+func (l *link) taken(upTo uint64) after {
 	l.ack = upTo
 	if l.ack-l.acked < ackEvery && l.unread <= l.to.cfg.Unread/4 {
-		return links{}
+		return after{}
 	}
 	return l.acknowledge()
 }
 
 // acknowledge tells the mailbox which answers were taken. The Callee's lock is held.
-func (l *link) acknowledge() links {
+func (l *link) acknowledge() after {
 	if l.ack == l.acked {
-		return links{}
+		return after{}
 	}
 	l.to.mu.Lock()
 	defer l.to.mu.Unlock()
 	l.acknowledgeLocked()
-	return l.to.takeDirty()
+	return l.to.takeAfter()
 }
 
 func (l *link) acknowledgeLocked() {

@@ -40,7 +40,7 @@ type Mailbox struct {
 	memory *direct.HostMemory
 	links  map[direct.Channel]*link // guarded by mu
 	last   *link                    // guarded by mu: of links, that something was for
-	dirty  links                    // guarded by mu: with mail that is not being delivered yet
+	after  after                    // guarded by mu: what this step leaves to be done
 	runner *runner                  // guarded by mu: steps the core just now, and takes the next call; nil: others do
 	parked []*runner                // guarded by mu
 	idle   int                      // guarded by mu: sweeps without a call
@@ -57,33 +57,33 @@ func NewMailbox(cfg Config) *Mailbox {
 func (m *Mailbox) Tell(e direct.HostEvent) {
 	m.mu.Lock()
 	m.step(e)
-	dirty := m.takeDirty()
+	later := m.takeAfter()
 	m.mu.Unlock()
-	dirty.deliver()
+	later.do()
 }
 
-func (m *Mailbox) link(l *link) links {
+func (m *Mailbox) link(l *link) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.links[l.id] = l
 	m.step(direct.Linked{Channel: l.id})
-	return m.takeDirty()
+	return m.takeAfter()
 }
 
-func (m *Mailbox) unlink(l *link) links {
+func (m *Mailbox) unlink(l *link) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.links, l.id)
 	m.last = nil
 	m.step(direct.Unlinked{Channel: l.id})
-	return m.takeDirty()
+	return m.takeAfter()
 }
 
-func (m *Mailbox) unwanted(l *link, no uint64) links {
+func (m *Mailbox) unwanted(l *link, no uint64) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.step(direct.Unwanted{Channel: l.id, No: no})
-	return m.takeDirty()
+	return m.takeAfter()
 }
 
 // step takes an event, and does what follows. The lock is held.
@@ -166,13 +166,13 @@ func (m *Mailbox) post(l *link, x mail) {
 	l.out = append(l.out, x)
 	if !l.listed {
 		l.listed = true
-		m.dirty.add(l)
+		m.after.add(l)
 	}
 }
 
-// takeDirty gives the links whose mail is to be delivered when the lock is given back.
-func (m *Mailbox) takeDirty() links {
-	dirty := m.dirty
-	m.dirty = links{}
-	return dirty
+// takeAfter gives what is to be done when the lock is given back.
+func (m *Mailbox) takeAfter() after {
+	a := m.after
+	m.after = after{}
+	return a
 }

@@ -8,8 +8,8 @@ import (
 	"mobula/internal/ids"
 )
 
-// Up is what a process that calls tells its program, its node and the owner of its job. It is called under the Callee's lock: it hands over, and calls nothing of
-// this package.
+// Up is what a process that calls tells its program, its node and the owner of its job. All but Settled is called under the Callee's lock: it hands over, and calls
+// nothing of this package.
 type Up interface {
 	AskWay(c *Callee)                         // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
 	AskWord(c *Callee, ch direct.Channel)     // of the node: what has become of a channel; Over follows
@@ -38,14 +38,14 @@ func NewProcess(budget int64, up Up) *Process {
 	return &Process{up: up, budget: budget, callees: make(map[ids.ActorID]*Callee)}
 }
 
-// Begin makes a call of an actor. The exported fields of its direct.Call are set.
+// Begin makes a call of an actor.
 func (p *Process) Begin(actor ids.ActorID, k *Call) {
 	for begun := false; !begun; { // false: it was just forgotten
-		begun = p.Callee(actor).begin(k)
+		begun = p.Callee(actor).Begin(k)
 	}
 }
 
-// Callee is what this process calls of an actor.
+// Callee is what this process calls of an actor. Whoever keeps it asks anew when its Begin says that it was forgotten.
 func (p *Process) Callee(actor ids.ActorID) *Callee {
 	p.mu.RLock()
 	c := p.callees[actor]

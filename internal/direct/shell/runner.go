@@ -11,6 +11,7 @@ type runner struct {
 	next *direct.Incoming // guarded by m.mu while it is parked
 	wake chan struct{}    // capacity 1; it ends if there is nothing to run then
 	rest bool             // it has parked, and waits for that
+	also *runner          // of those to be woken, the next one
 }
 
 // start has a call run: by the runner that has just ended one, by one that is parked, or by a new one. The lock is held.
@@ -24,8 +25,8 @@ func (m *Mailbox) start(in *direct.Incoming) {
 		r := m.parked[n-1]
 		m.parked[n-1] = nil
 		m.parked = m.parked[:n-1]
-		r.next = in
-		r.wake <- struct{}{}
+		r.next, r.also = in, m.after.wake
+		m.after.wake = r
 		return
 	}
 	m.cfg.Spawn((&runner{m: m, next: in, wake: make(chan struct{}, 1)}).loop)
@@ -76,9 +77,9 @@ func (r *runner) finish(f direct.Finished) {
 		r.rest = true
 		m.parked = append(m.parked, r)
 	}
-	dirty := m.takeDirty()
+	later := m.takeAfter()
 	m.mu.Unlock()
-	dirty.deliver()
+	later.do()
 }
 
 // Sweep ends the goroutines of a mailbox that had nothing to run for so many sweeps.
