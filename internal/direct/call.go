@@ -88,6 +88,9 @@ func (c *Call) begun(counts []uint64) bool {
 	return c.Group >= len(counts) || c.nth <= counts[c.Group]
 }
 
+// Order is its place among the calls that its process has made of the actor.
+func (c *Call) Order() uint64 { return c.order }
+
 // Tries is how many retries it has used.
 func (c *Call) Tries() int32 { return c.tries }
 

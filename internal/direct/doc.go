@@ -1,12 +1,13 @@
 // Package direct decides how calls of actors go straight: from the process that calls into the mailbox of the actor, and the answer back, without the job's
-// owner on the way (decision 0038). It has the two cores of that: Caller, one in each process that calls, and Host, one for each instance of an actor.
+// owner on the way (decision 0038). It has three cores: Caller, one in each process for each actor that it calls; Host, one for each instance of an actor; and Ways, the
+// owner's part, one for each job. Package shell drives the first two where both are in one process. Nothing of it is wired yet.
 //
 // # Who owns what
 //
-// Caller owns the calls of its process until they have ended, and their results until a reference leaves the process: the order of each caller's calls, which
+// Caller owns the calls that its process makes of the actor until they have ended, and their results until a reference leaves the process: the order of each caller's calls, which
 // way each goes, what becomes of those whose actor has ended under them, and who is told of a reference that leaves. Host owns the mailbox: how many calls
-// are pending, which have begun, and each answer until its caller has taken it. The owner of the job owns the actor: where its instance is, whether
-// another follows, and the calls that it has adopted.
+// are pending, which have begun, and each answer until its caller has taken it. Ways owns which process has which channel, and the calls that it has adopted, from
+// the death of their process on. Where an actor's instance is, and whether another follows, is the affair of the rest of the job's owner.
 //
 // # Channels
 //
@@ -16,11 +17,13 @@
 //
 // # When a core panics
 //
-// A step changes nothing until it has ended: then what it has touched is written down, on the calls and in the memory of the core. A new core is made of these.
+// A step of a Caller or a Host changes nothing until it has ended: then what it has touched is written down, on the calls and in the memory of the core. A new core is
+// made of these. Where two cores panic on one event, Fail ends the calls without one. A Ways goes with its owner, which is made anew as a whole: how it is told again
+// what it knew is part of the wiring.
 //
 // # What blocks
 //
-// Nothing: both cores are pure. A Caller holds back what has no credit, and a Host what the process that asked does not take the answers of.
+// Nothing: the cores are pure. A Caller holds back what has no credit, and a Host what the process that asked does not take the answers of.
 //
 // # Errors
 //

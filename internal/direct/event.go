@@ -129,7 +129,7 @@ const (
 	Submit             // Call to the owner, as a task
 	Revoke             // ask the owner to cancel Call
 	Settle             // Call has ended with Outcome: its waiters are told
-	Adopt              // tell the owner of Call: its outcome if it has one, else on which channel it is, or is about to be sent, and the retries that it has used
+	Adopt              // tell the owner of Call: its outcome if it has one, else on which channel it is, or is about to be sent, its order, and the retries that it has used
 	Report             // tell the owner the outcome of Call, which it has adopted. From then on, as after Adopt with an outcome, the value may be dropped here and asked for again
 	Depart             // a reference to the result of Call may leave
 	AckUpTo            // the answers of Channel are taken, up to No

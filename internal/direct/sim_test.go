@@ -30,6 +30,7 @@ type sim struct {
 	log    []string
 	quiet  bool           // no faults any more
 	seen   map[string]int // what came to pass
+	buried map[*process]bool
 }
 
 // mutant is a fault that is planted.
@@ -58,6 +59,7 @@ type run struct {
 // process is one that calls.
 type process struct {
 	s      *sim
+	id     ids.ClientID
 	name   string
 	core   *Caller
 	dead   bool
@@ -100,10 +102,10 @@ type instance struct {
 }
 
 func newSim(seed uint64, fault mutant) *sim {
-	s := &sim{rnd: rand.New(rand.NewPCG(seed, 1)), fault: fault, byCall: map[ids.TaskID][]*run{}, specs: map[ids.TaskID]*spec{}, of: map[*Call]*spec{}, seen: map[string]int{}}
-	s.node = &node{s: s, adopted: map[ids.TaskID]*adoption{}, pipes: map[Channel]*pipe{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
+	s := &sim{rnd: rand.New(rand.NewPCG(seed, 1)), fault: fault, byCall: map[ids.TaskID][]*run{}, specs: map[ids.TaskID]*spec{}, of: map[*Call]*spec{}, seen: map[string]int{}, buried: map[*process]bool{}}
+	s.node = newNode(s)
 	for i := range 1 + s.rnd.IntN(3) {
-		s.procs = append(s.procs, &process{s: s, name: fmt.Sprint("p", i), core: NewCaller(NewMemory(), nil), to: map[Channel]*pipe{}, seqs: map[ids.TaskID]int{}})
+		s.procs = append(s.procs, &process{s: s, id: ids.ClientID(i + 1), name: fmt.Sprint("p", i), core: NewCaller(NewMemory(), nil), to: map[Channel]*pipe{}, seqs: map[ids.TaskID]int{}})
 	}
 	s.node.start()
 	return s
@@ -120,7 +122,12 @@ func (s *sim) act() bool {
 		if len(p.toNode) > 0 {
 			add(func() { f := p.toNode[0]; p.toNode = p.toNode[1:]; f() })
 		} else if p.dead && !s.node.knowsGone(p) {
-			add(func() { s.node.clientGone(p); s.runAgain(p) })
+			add(func() {
+				s.buried[p] = true
+				s.logf("the node knows that %s is gone", p.name)
+				s.node.step(CallerGone{p.id})
+				s.runAgain(p)
+			})
 		}
 		if p.dead {
 			continue
@@ -423,7 +430,7 @@ func (p *process) do(f Effect) {
 	case AskWay:
 		write(func() { n.askWay(p) })
 	case AskWord:
-		write(func() { n.askWord(p, f.Channel) })
+		write(func() { n.step(WordAsked{f.Channel}) })
 	case Send:
 		c := p.to[f.Channel]
 		if c == nil {
@@ -455,15 +462,15 @@ func (p *process) do(f Effect) {
 		s.check(x, f.Outcome)
 	case Adopt:
 		s.seen["adopted"]++
-		tries, instance, channel, no, o := k.Tries(), f.Instance, f.Channel, f.No, f.Outcome
-		write(func() { n.adopt(p, k, instance, channel, no, tries, o) })
+		tries, channel, no, o := k.Tries(), f.Channel, f.No, f.Outcome
+		write(func() { n.adopt(p, k, channel, no, tries, o) })
 		if s.fault == adoptedTwice {
-			write(func() { n.adopt(p, k, instance, channel, no, tries, o) })
+			write(func() { n.adopt(p, k, channel, no, tries, o) })
 		}
 	case Report:
 		write(func() { n.report(k.ID, f.Outcome) })
 	case Depart:
-		if !n.knows(k.ID) {
+		if !n.ways.Knows(k.ID) {
 			s.fatalf("a reference to %v leaves, and the owner does not know it", short(k.ID))
 		}
 		s.of[k].left = true
@@ -475,7 +482,33 @@ func (p *process) do(f Effect) {
 		c := p.to[f.Channel]
 		c.shut = true
 		delete(p.to, f.Channel)
-		write(func() { n.hungUp(c) })
+		write(func() { n.step(HungUp{c.id}) })
+	}
+}
+
+// nothingIsLeft has the owner forget all calls: then it has no channel but those that are open.
+func (s *sim) nothingIsLeft() {
+	for _, x := range s.order {
+		s.node.step(Freed{x.call.ID})
+	}
+	w := s.node.ways
+	for _, l := range w.channels {
+		if l.hungUp || s.node.process(l.client).dead || len(l.calls) > 0 {
+			s.fatalf("the owner keeps channel %d of %s: %+v", l.id, s.node.process(l.client).name, l)
+		}
+	}
+	for id, c := range w.clients {
+		if len(c.lanes)+len(c.asking) == 0 || len(c.calls) > 0 {
+			s.fatalf("the owner keeps %s", s.node.process(id).name)
+		}
+	}
+	if len(w.adopted) > 0 {
+		s.fatalf("the owner keeps %d calls", len(w.adopted))
+	}
+	for of := range w.place(theActor).past {
+		if s.node.instances[of-1].buried && len(w.place(theActor).lanesOf(of)) == 0 {
+			s.fatalf("the owner keeps instance %v", of)
+		}
 	}
 }
 
@@ -505,6 +538,10 @@ func (h *instance) waits(c *pipe) bool {
 }
 
 func (h *instance) step(e HostEvent) {
+	if q, ok := e.(stillThere); ok {
+		h.toNode = append(h.toNode, func() { h.s.node.step(Lives(q)) })
+		return
+	}
 	h.s.logf("  host %v <- %T %s", h.id, e, tell(e))
 	if w, ok := e.(Where); ok && h.s.fault == askedTooEarly && h.core.sources[w.Channel] != nil {
 		src := h.core.sources[w.Channel]
@@ -583,7 +620,7 @@ func (h *instance) do(f HostEffect) {
 		}
 	case TellOwner:
 		ch, no, said, o := f.Channel, f.No, f.Said, f.Outcome
-		write(func() { n.told(h, ch, no, said, o) })
+		write(func() { n.hostSaid(h, ch, no, said, o) })
 	case NotHere:
 		ch, no := f.Channel, f.No
 		write(func() { n.notHere(ch, no) })
@@ -730,17 +767,18 @@ func (s *sim) end() {
 		}
 	}
 	for _, x := range s.order {
-		a := s.node.adopted[x.call.ID]
+		o := s.node.outcomes[x.call.ID]
 		switch {
-		case a != nil && a.outcome == nil:
-			s.fatalf("call %v was adopted and has no end: %+v", short(x.call.ID), a)
-		case a != nil && a.outcome.Err == nil:
-			s.check(x, a.outcome)
+		case s.node.ways.Knows(x.call.ID) && o == nil:
+			s.fatalf("call %v was adopted and has no end: %+v", short(x.call.ID), s.node.ways.adopted[x.call.ID])
+		case o != nil && o.Err == nil:
+			s.check(x, o)
 		}
-		if a != nil && x.settled != nil && a.outcome != x.settled && !x.by.dead && (a.outcome.Err == nil || x.settled.Err == nil) {
-			s.fatalf("call %v has come to %+v for its caller, and to %+v for others", short(x.call.ID), x.settled, a.outcome)
+		if o != nil && x.settled != nil && o != x.settled && !x.by.dead && (o.Err == nil || x.settled.Err == nil) {
+			s.fatalf("call %v has come to %+v for its caller, and to %+v for others", short(x.call.ID), x.settled, o)
 		}
 	}
+	s.nothingIsLeft()
 	for _, p := range s.procs {
 		if p.dead {
 			continue
