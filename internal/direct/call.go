@@ -94,14 +94,6 @@ func (c *Call) Order() uint64 { return c.order }
 // Tries is how many retries it has used.
 func (c *Call) Tries() int32 { return c.tries }
 
-// Outcome is what it came to; nil: it has not ended.
-func (c *Call) Outcome() *Outcome {
-	if c.stage != ended {
-		return nil
-	}
-	return c.outcome
-}
-
 // charge takes one retry, if there is one.
 func (c *Call) charge() bool {
 	if c.final != nil || c.Retries >= 0 && c.tries >= c.Retries {

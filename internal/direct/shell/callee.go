@@ -20,6 +20,7 @@ type Call struct {
 	dropped    bool            // guarded by of.mu: nobody holds the result
 	in         direct.Incoming // what the actor's side has of it when it goes by a link for the first time
 	went       bool            // guarded by of.mu: it has
+	end        *direct.Outcome // what it came to
 	also       *Call           // of those whose ends are to be told, the next one
 }
 
@@ -80,9 +81,9 @@ func (c *Callee) leave() {
 	c.first, c.last = nil, nil
 	c.mu.Unlock()
 	for k != nil {
-		also := k.also
+		also, end := k.also, k.end
 		k.also = nil
-		c.p.up.Settled(k, k.Outcome()) // from here on it is its own
+		c.p.up.Settled(k, end) // from here on it is the program's
 		k = also
 	}
 	later.do()

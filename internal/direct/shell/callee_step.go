@@ -73,8 +73,8 @@ func (c *Callee) doAll(effects []direct.Effect) {
 func callOf(k *direct.Call) *Call { return k.Payload.(*Call) }
 
 // settled has who waits for a call told, when the lock is given back.
-func (c *Callee) settled(k *Call) {
-	k.settled = true
+func (c *Callee) settled(k *Call, o *direct.Outcome) {
+	k.settled, k.end = true, o
 	c.unlist(k)
 	if c.last == nil {
 		c.first = k
@@ -104,7 +104,7 @@ func (c *Callee) do(f *direct.Effect) {
 	case direct.Revoke:
 		up.Revoke(callOf(f.Call))
 	case direct.Settle:
-		c.settled(callOf(f.Call))
+		c.settled(callOf(f.Call), f.Outcome)
 	case direct.Adopt:
 		up.Adopt(callOf(f.Call), *f)
 	case direct.Report:

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"mobula/internal/direct"
+	"mobula/internal/errs"
 )
 
 // Config says what a Mailbox is for.
@@ -25,8 +26,8 @@ type HostUp interface {
 	Answered(f direct.HostEffect) // on a channel that is no link of this process; SayLast too
 	TellOwner(f direct.HostEffect)
 	NotHere(f direct.HostEffect)
-	Fallen(f direct.HostEffect)
-	Begun(f direct.HostEffect) // on such a channel
+	Fallen(f direct.HostEffect) // Call is nil where it was no call's fault
+	Begun(f direct.HostEffect)  // on such a channel
 	Interrupt(in *direct.Incoming)
 	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
 }
@@ -115,11 +116,18 @@ func (m *Mailbox) try(e direct.HostEvent, n int) (effects []direct.HostEffect, o
 // rebuild makes a core of what the last one has left.
 func (m *Mailbox) rebuild() { m.core = direct.NewHost(m.cfg.HostConfig, m.memory) }
 
-// giveUp leaves an event out that has brought two cores down: the instance ends, since nobody knows what it would have answered.
+// giveUp leaves an event out that has brought two cores down. The instance ends, since nobody knows what it would have come to: calls are told how far they have come.
+// If that brings cores down too, processes that call are told that nothing follows, and ask the node.
 func (m *Mailbox) giveUp(e direct.HostEvent) {
-	if _, stops := e.(direct.Stopping); !stops {
-		m.step(direct.Stopping{})
+	if _, stops := e.(direct.Stopping); stops {
+		for _, l := range m.links {
+			m.post(l, mail{last: true})
+		}
+		return
 	}
+	err := errs.New(errs.CodeComponentFailed, "what runs the calls of an instance of an actor was brought down twice by one event: the log says how")
+	m.cfg.Up.Fallen(direct.HostEffect{Do: direct.Fallen, Outcome: &direct.Outcome{Err: err}})
+	m.step(direct.Stopping{})
 }
 
 func (m *Mailbox) do(f *direct.HostEffect) {

@@ -174,7 +174,6 @@ func TestAnEventThatBringsCoresDownIsLeftOut(t *testing.T) {
 			t.Errorf("the next call came to %+v, after %d panics", o, n.panics.Load())
 		}
 		n.box.Tell(direct.Finished{})
-		n.Fallen(direct.HostEffect{})
 		if o := n.call(caller(1), 5).get(); o.Err != nil {
 			t.Errorf("after the mailbox of an instance has failed, a call came to %+v", o)
 		}
