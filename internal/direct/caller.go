@@ -80,7 +80,7 @@ func (c *Caller) step(ev Event) {
 	case Argument:
 		c.argument(e.Call, e.Err)
 	case Cancel:
-		c.cancel(e.Call, &errs.Error{Code: errs.CodeCancelled, Task: e.Call.ID.String()})
+		c.cancel(e.Call, e.Force, &errs.Error{Code: errs.CodeCancelled, Task: e.Call.ID.String()})
 	case Expired:
 		c.expired(e.Call)
 	case Opened:
@@ -185,31 +185,39 @@ func (c *Caller) drop(k *Call, o *Outcome) {
 	c.pump(l)
 }
 
-func (c *Caller) cancel(k *Call, err *errs.Error) {
+func (c *Caller) cancel(k *Call, force bool, err *errs.Error) {
 	switch k.stage {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
 		c.touch(k).final = err
-		if c.way == straight {
-			c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no})
-		}
+		c.withdraw(k, force)
 	case withOwner:
-		c.do(Effect{Do: Revoke, Call: k})
+		c.do(Effect{Do: Revoke, Call: k, Force: force})
 	case ended:
 	}
 }
 
-// expired ends a call of whose host nothing is heard. One that lives ends the call itself.
+// withdraw tells the host that a call should end, while it may be there.
+func (c *Caller) withdraw(k *Call, force bool) {
+	if c.way == straight {
+		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Force: force})
+	}
+}
+
+// expired ends a call. What its host answers is for nobody. The owner ends those that it makes itself.
 func (c *Caller) expired(k *Call) {
 	err := &errs.Error{Code: errs.CodeDeadline, Task: k.ID.String(), Msg: "the call's deadline has passed"}
-	if k.stage == onChannel && c.way != straight {
+	switch k.stage {
+	case inLine:
+		c.drop(k, &Outcome{Err: err})
+	case onChannel:
+		c.withdraw(k, false)
 		c.leave(c.ch, k)
 		c.settle(k, &Outcome{Err: err})
 		c.goOn(k.Caller)
-		return
+	case withOwner, ended:
 	}
-	c.cancel(k, err)
 }
 
 func (c *Caller) ownerAnswered(k *Call, o *Outcome) {

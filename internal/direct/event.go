@@ -14,10 +14,13 @@ type Argument struct {
 	Err  *errs.Error
 }
 
-// Cancel is the wish that a call should end.
-type Cancel struct{ Call *Call }
+// Cancel is the wish that a call should end; with Force it ends whatever its method does.
+type Cancel struct {
+	Call  *Call
+	Force bool
+}
 
-// Expired says that the deadline of a call has passed.
+// Expired says that the deadline of a call has passed: it ends now, whatever its method does.
 type Expired struct{ Call *Call }
 
 // Opened is the answer to AskWay: a channel to the instance, and how much may be sent on it that was not answered.
@@ -143,5 +146,6 @@ type Effect struct {
 	Instance Instance
 	Channel  Channel
 	No       uint64
+	Force    bool // of Withdraw
 	Outcome  *Outcome
 }

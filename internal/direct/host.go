@@ -88,8 +88,10 @@ func (h *Host) step(ev HostEvent) {
 		}
 	case Unwanted:
 		if s := h.source(e.Channel); s != nil {
-			h.unwanted(s, e.No)
+			h.unwanted(s, e.No, e.Force)
 		}
+	case Overdue:
+		h.leaveBehind(e.Call)
 	case Finished:
 		h.finished(e)
 	case Acked:
@@ -171,7 +173,11 @@ func (h *Host) full(s *source) bool { return !s.gone && s.unread > h.cfg.Unread 
 
 func (h *Host) finished(e Finished) {
 	in := e.Call
-	if in.over { // it was given up
+	if in.over { // it was given up, or left behind
+		if e.Panicked && !h.fallen {
+			h.do(HostEffect{Do: Fallen, Call: in, Outcome: e.Outcome})
+			h.giveUp()
+		}
 		return
 	}
 	h.leave(in)
@@ -225,14 +231,30 @@ func (h *Host) tell(in *Incoming) {
 	h.do(HostEffect{Do: TellOwner, Channel: in.channel, No: in.no, Said: in.said, Outcome: in.outcome})
 }
 
-func (h *Host) unwanted(s *source, no uint64) {
+func (h *Host) unwanted(s *source, no uint64, force bool) {
 	switch in := h.find(s, no); {
 	case in == nil:
 	case in.running:
 		h.do(HostEffect{Do: Interrupt, Call: in})
+		if force {
+			h.leaveBehind(in)
+		}
 	default:
 		h.leave(in)
-		h.answer(in, &Outcome{Err: &errs.Error{Code: errs.CodeCancelled, Task: in.ID.String()}}, 0, false)
+		h.answerCancelled(in)
+	}
+}
+
+func (h *Host) answerCancelled(in *Incoming) {
+	h.answer(in, &Outcome{Err: &errs.Error{Code: errs.CodeCancelled, Task: in.ID.String()}}, 0, false)
+}
+
+// leaveBehind answers a call that runs, and goes on without waiting for it.
+func (h *Host) leaveBehind(in *Incoming) {
+	if in.running {
+		h.leave(in)
+		h.answerCancelled(in)
+		h.begin(in.Group)
 	}
 }
 

@@ -47,11 +47,15 @@ type Arrived struct {
 	Call    *Incoming
 }
 
-// Unwanted says that a caller wants a call to end. It is answered all the same.
+// Unwanted says that a caller wants a call to end. It is answered all the same; with Force at once, whatever its method does.
 type Unwanted struct {
 	Channel Channel
 	No      uint64
+	Force   bool
 }
+
+// Overdue says that a call was interrupted some time ago and still runs. It is answered, and others run in its place.
+type Overdue struct{ Call *Incoming }
 
 // Finished is the end of a call that ran; with Panicked it has brought the instance down.
 type Finished struct {
@@ -87,6 +91,7 @@ type Dropped struct{ Channel Channel }
 func (Linked) toHost()   {}
 func (Arrived) toHost()  {}
 func (Unwanted) toHost() {}
+func (Overdue) toHost()  {}
 func (Finished) toHost() {}
 func (Acked) toHost()    {}
 func (Unlinked) toHost() {}

@@ -288,7 +288,7 @@ func (s *sim) disturb() {
 		}
 	case n == 15 && x != nil:
 		x.cancel = true
-		p.step(Cancel{x.call})
+		p.step(Cancel{x.call, s.rnd.IntN(3) == 0})
 	case n == 16 && x != nil && s.rnd.IntN(3) == 0:
 		x.cancel = true
 		p.step(Expired{x.call})
@@ -445,7 +445,7 @@ func (p *process) do(f Effect) {
 		}
 	case Withdraw:
 		if c := p.to[f.Channel]; c != nil && c.open() {
-			c.calls = append(c.calls, Unwanted{f.Channel, f.No})
+			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Force})
 		}
 	case Submit:
 		s.seen["by the owner"]++

@@ -50,8 +50,8 @@ func (s *story) run() {
 			err = errs.New(errs.CodeTaskFailed, "no such file")
 		}
 		s.step(Argument{s.call(s.Word(0)), err})
-	case "cancel":
-		s.step(Cancel{s.call(s.Word(0))})
+	case "cancel": // cancel NAME [force]
+		s.step(Cancel{s.call(s.Word(0)), s.Has("force")})
 	case "expires":
 		s.step(Expired{s.call(s.Word(0))})
 	case "opened": // opened CHANNEL [credit=N]
@@ -98,8 +98,10 @@ func (s *story) run() {
 		in := &Incoming{ID: s.call(s.Word(1)).ID}
 		s.incoming[s.Word(1)] = in
 		s.hostStep(Arrived{Channel(s.Number(0)), in})
-	case "unwanted": // unwanted CHANNEL NO
-		s.hostStep(Unwanted{Channel(s.Number(0)), uint64(s.Number(1))})
+	case "unwanted": // unwanted CHANNEL NO [force]
+		s.hostStep(Unwanted{Channel(s.Number(0)), uint64(s.Number(1)), s.Has("force")})
+	case "overdue":
+		s.hostStep(Overdue{s.incoming[s.Word(0)]})
 	case "finished": // finished NAME [bytes=N]
 		s.hostStep(Finished{Call: s.incoming[s.Word(0)], Outcome: &Outcome{Value: "result-of-" + s.Word(0)}, Bytes: int64(s.Int("bytes", 1))})
 	case "panics":
@@ -121,6 +123,13 @@ func (s *story) run() {
 	default:
 		s.Unknown()
 	}
+}
+
+func forced(force bool) string {
+	if force {
+		return " with force"
+	}
+	return ""
 }
 
 func ending(dead bool) *errs.Error {
@@ -159,7 +168,7 @@ func (s *story) step(e Event) {
 		case Send:
 			s.say("channel %d <- %d: %s", f.Channel, f.No, name)
 		case Withdraw:
-			s.say("channel %d <- cancel %d", f.Channel, f.No)
+			s.say("channel %d <- cancel %d%s", f.Channel, f.No, forced(f.Force))
 		case Submit:
 			s.say("owner <- submit %s", name)
 		case Revoke:

@@ -137,8 +137,8 @@ func (c *Callee) Held(ch direct.Channel, ackNo uint64) {
 // Argument says that an argument of a call is there, or has failed.
 func (k *Call) Argument(err *errs.Error) { k.of.tell(direct.Argument{Call: &k.Call, Err: err}) }
 
-// Cancel says that the call should end.
-func (k *Call) Cancel() { k.of.tell(direct.Cancel{Call: &k.Call}) }
+// Cancel says that the call should end; with force it ends whatever its method does.
+func (k *Call) Cancel(force bool) { k.of.tell(direct.Cancel{Call: &k.Call, Force: force}) }
 
 // Expired says that its deadline has passed.
 func (k *Call) Expired() { k.of.tell(direct.Expired{Call: &k.Call}) }

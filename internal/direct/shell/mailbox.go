@@ -80,10 +80,10 @@ func (m *Mailbox) unlink(l *link) after {
 	return m.takeAfter()
 }
 
-func (m *Mailbox) unwanted(l *link, no uint64) after {
+func (m *Mailbox) unwanted(l *link, no uint64, force bool) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.step(direct.Unwanted{Channel: l.id, No: no})
+	m.step(direct.Unwanted{Channel: l.id, No: no, Force: force})
 	return m.takeAfter()
 }
 

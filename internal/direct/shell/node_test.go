@@ -121,7 +121,7 @@ func (n *node) fallen(box *Mailbox) bool {
 func (n *node) Submit(k *Call) {
 	n.later(func() { k.OwnerAnswered(&direct.Outcome{Value: "by the owner"}) })
 }
-func (n *node) Revoke(*Call) {}
+func (n *node) Revoke(*Call, bool) {}
 func (n *node) Adopt(k *Call, _ direct.Effect) {
 	n.adopted.Add(1)
 	n.later(k.Adopted)

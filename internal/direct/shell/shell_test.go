@@ -180,6 +180,38 @@ func TestAnEventThatBringsCoresDownIsLeftOut(t *testing.T) {
 	})
 }
 
+// A call that is cancelled with force ends while its method still runs, and so does one whose deadline has passed; the next call of the actor does not wait for either.
+func TestACallEndsBeforeItsMethod(t *testing.T) {
+	var hold chan bool
+	run := func(in *direct.Incoming) direct.Finished {
+		if seqOf(in) < 3 {
+			<-hold
+		}
+		return echo(in)
+	}
+	for what, end := range map[string]func(k *Call){
+		"forced":  func(k *Call) { k.Cancel(true) },
+		"expired": func(k *Call) { k.Expired() },
+	} {
+		with(t, run, func(t *testing.T, n *node) {
+			hold = make(chan bool)
+			k := n.call(caller(1), 1)
+			n.rest()
+			end(k)
+			if o := k.get(); o.Err == nil {
+				t.Errorf("%s: it came to %+v", what, o)
+			}
+			if what == "expired" {
+				n.box.Tell(direct.Overdue{Call: &k.in})
+			}
+			if o := n.call(caller(1), 3).get(); o.Err != nil {
+				t.Errorf("%s: the next call came to %+v", what, o)
+			}
+			close(hold)
+		})
+	}
+}
+
 // A channel on which there was nothing for some sweeps is closed, and the next call opens another. Goroutines with nothing to run end, and an actor that is not called is
 // forgotten.
 func TestWhatIsNotUsedIsLetGo(t *testing.T) {
