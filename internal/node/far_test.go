@@ -71,11 +71,13 @@ func (d *speaker) say(msgs ...wire.Msg) {
 	}
 }
 
-// inline puts a value that travels in messages, with these references, and stored one that does not.
+// inline puts a value that travels in messages, with these references, and stored one that does not. The owner has it then: who asks for what it has not is told
+// that it was freed.
 func (d *speaker) inline(n uint32, v string, refs ...ids.ObjectID) ids.ObjectID {
 	d.t.Helper()
 	id := d.w.Root.Put(n)
 	d.say(&wire.PutValue{ID: id, Value: wire.Value{Data: []byte(v), Refs: refs}})
+	d.wants(id, v)
 	return id
 }
 
@@ -85,7 +87,11 @@ func (d *speaker) stored(n uint32) ids.ObjectID {
 	d.reqs++
 	d.say(&wire.Create{Req: d.reqs, ID: id, Size: 1 << 17})
 	await(d.t, d.c, "room", func(m wire.Msg) bool { return m.Kind() == wire.KindCreated })
-	d.say(&wire.Seal{ID: id, Size: 1 << 17})
+	d.say(&wire.Seal{ID: id, Size: 1 << 17}, &wire.Get{ID: id})
+	await(d.t, d.c, "object "+id.String(), func(m wire.Msg) bool {
+		r, ok := m.(*wire.Resolved)
+		return ok && r.ID == id
+	})
 	return id
 }
 
@@ -142,7 +148,6 @@ func TestAReferenceToAnObjectOfAnotherHome(t *testing.T) {
 	a, b := speaks(t, one), speaks(t, two)
 	small, inner := a.inline(1, "small"), a.inline(2, "inner")
 	box, large := a.inline(3, "box", inner), a.stored(4)
-	a.wants(small, "small")
 
 	b.say(&wire.AddRef{ID: small}, &wire.AddRef{ID: box}, &wire.AddRef{ID: large})
 	b.wants(small, "small")
@@ -155,7 +160,7 @@ func TestAReferenceToAnObjectOfAnotherHome(t *testing.T) {
 
 	// Who has made them lets go of them: they stay, and so does what is in one.
 	a.say(&wire.Release{IDs: []ids.ObjectID{small, inner, box, large}})
-	a.wants(a.inline(5, "behind"), "behind")
+	a.inline(5, "behind")
 	b.wants(small, "small")
 	b.say(&wire.AddRef{ID: inner}, &wire.Release{IDs: []ids.ObjectID{box}})
 	b.wants(inner, "inner")
