@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"sync"
 
 	"mobula/internal/direct"
@@ -119,12 +120,14 @@ func (c *Callee) Over(e direct.Over) {
 func (c *Callee) Cut(ch direct.Channel) {
 	c.mu.Lock()
 	defer c.leave()
+	if l := c.link(ch); l != nil {
+		c.drain(l)
+	}
 	l := c.link(ch)
-	if l == nil || l.broken {
+	if l == nil || l.broken { // what was on its way has ended it
 		return
 	}
 	l.broken = true
-	c.drain(l)
 	c.step(direct.Broke{Channel: ch})
 	c.after.join(l.to.unlink(l))
 }
@@ -211,7 +214,7 @@ func (c *Callee) sweep(sweeps int) {
 	if c.idle++; c.idle < sweeps {
 		return
 	}
-	for _, l := range c.links {
+	for _, l := range slices.Clone(c.links) { // one that is closed leaves
 		c.step(direct.Idle{Channel: l.id})
 	}
 	if c.calls == nil && c.core.Idle() && !c.gone {

@@ -23,7 +23,7 @@ type Run func(in *direct.Incoming) direct.Finished
 // HostUp is what the process of an actor tells its node and the owner of the job, and the calls that run. It is called under the Mailbox's lock: it hands over, and
 // calls nothing of this package.
 type HostUp interface {
-	Answered(f direct.HostEffect) // on a channel that is no link of this process; SayLast too
+	Answered(f direct.HostEffect) // on a channel that is no link of this process, or none any more; SayLast too
 	TellOwner(f direct.HostEffect)
 	NotHere(f direct.HostEffect)
 	Fallen(f direct.HostEffect) // Call is nil where it was no call's fault
