@@ -209,7 +209,7 @@ func (w *Ways) instanceEnded(e Ended) {
 		p.instance, p.host, p.why = 0, 0, e.Err
 	}
 	if e.Dead {
-		p.dead = true
+		p.dead, p.why = true, e.Err
 		for _, c := range w.asking(p) {
 			w.do(WaysEffect{Do: SayNoWay, Client: c, Actor: p.id, Dead: true, Err: e.Err})
 			w.maybeForget(c)
