@@ -76,11 +76,23 @@ func open(ctx context.Context, nc *nats.Conn, replicas int, removed time.Duratio
 		}
 	}
 	for _, bucket := range unread {
-		if err := js.DeleteKeyValue(ctx, bucket); err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) {
+		if err := remove(ctx, js, bucket); err != nil {
 			return nil, fmt.Errorf("table %s, which is read no more: %w", bucket, err)
 		}
 	}
 	return t, nil
+}
+
+// remove removes a bucket, if there is one. Like ensure it asks as long as servers do not answer.
+func remove(ctx context.Context, js jetstream.JetStream, bucket string) error {
+	return untilReady(ctx, func() error {
+		attempt, cancel := context.WithTimeout(ctx, attemptTime)
+		defer cancel()
+		if err := js.DeleteKeyValue(attempt, bucket); !errors.Is(err, jetstream.ErrBucketNotFound) {
+			return err
+		}
+		return nil
+	})
 }
 
 // ensure finds a bucket that is as it should be, or makes it so. It asks as long as servers do not answer: a set of them may have to elect a leader. One that is as

@@ -1,10 +1,12 @@
 package shell
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -89,6 +91,32 @@ func TestUnreadTablesAreRemoved(t *testing.T) {
 	if _, err := js.KeyValue(t.Context(), unread[0]); !errors.Is(err, jetstream.ErrBucketNotFound) {
 		t.Errorf("it is there still: %v", err)
 	}
+}
+
+// silent is a server whose first answer is lost.
+type silent struct {
+	jetstream.JetStream
+	asked int
+}
+
+func (s *silent) DeleteKeyValue(ctx context.Context, _ string) error {
+	if s.asked++; s.asked == 1 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return jetstream.ErrBucketNotFound
+}
+
+// The removal of a table is asked for again where the answer was lost: it may have been removed.
+func TestALostAnswerToARemovalIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ready, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		js := new(silent)
+		if err := remove(ready, js, unread[0]); err != nil || js.asked != 2 {
+			t.Errorf("asked %d times: %v", js.asked, err)
+		}
+	})
 }
 
 // A table of an earlier build whose rows are removed is empty in the end: removed rows are remembered only for some time.
