@@ -1,0 +1,129 @@
+package talk
+
+import (
+	"mobula/internal/direct"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// local is a message that goes over no socket.
+type local struct{}
+
+// Kind is none that a frame can have.
+func (local) Kind() wire.Kind { return 0 }
+
+// From a process that calls to the owner of its job.
+
+// AskWay asks how calls get to an actor: Way answers.
+type AskWay struct {
+	local
+	Actor ids.ActorID
+}
+
+// AskWord asks what has become of a channel that has broken: Over answers.
+type AskWord struct {
+	local
+	Channel direct.Channel
+}
+
+// HangUp says that a channel is needed no more.
+type HangUp struct {
+	local
+	Channel direct.Channel
+}
+
+// Adopt tells of a call: the process holds a handle on each of its returns from now on, as after wire.Submit. Adopted answers the first one. It is said again when
+// what it says changes.
+type Adopt struct {
+	local
+	Spec    *wire.TaskSpec
+	Order   uint64         // among the calls that the process has made of the actor
+	Channel direct.Channel // where it is, or is about to be sent; 0: nowhere
+	No      uint64         // there
+	Tries   int32          // retries that it has used
+	Outcome *Outcome       // what it came to; nil: it has not ended
+}
+
+// Report tells what an adopted call came to.
+type Report struct {
+	local
+	Task    ids.TaskID
+	Outcome Outcome
+}
+
+// Outcome is what a call came to: a result for each return, or an error.
+type Outcome struct {
+	Results []wire.Result
+	Err     *errs.Error
+}
+
+// From the owner to a process that calls.
+
+// Way answers AskWay. Without Err and ByOwner it is a channel.
+type Way struct {
+	local
+	Actor    ids.ActorID
+	ByOwner  bool // calls are to be submitted as tasks
+	Dead     bool // with Err: there will be no other way
+	Err      *errs.Error
+	Instance direct.Instance
+	Channel  direct.Channel
+	Retries  int32    // MaxTaskRetries of the actor
+	Groups   []string // its concurrency groups, by number; the first has no name
+}
+
+// Over is the node's word on a channel.
+type Over struct {
+	local
+	Actor ids.ActorID
+	direct.Over
+}
+
+// Adopted answers Adopt.
+type Adopted struct {
+	local
+	Task ids.TaskID
+}
+
+// From the owner to the process of an actor.
+
+// StillThere asks whether an instance lives: Lives answers, or that it has ended was said before.
+type StillThere struct {
+	local
+	Instance direct.Instance
+	Channel  direct.Channel
+}
+
+// Where asks for adopted calls on a channel whose other end is gone: a Told answers each.
+type Where struct {
+	local
+	Instance direct.Instance
+	Channel  direct.Channel
+	Numbers  []uint64
+}
+
+// Dropped says that the owner has no more questions about a channel that has ended.
+type Dropped struct {
+	local
+	Instance direct.Instance
+	Channel  direct.Channel
+}
+
+// From the process of an actor to the owner.
+
+// Lives answers StillThere.
+type Lives struct {
+	local
+	Channel direct.Channel
+}
+
+// Told says what an adopted call came to, or how far; or, with NeverCame, that it never came.
+type Told struct {
+	local
+	Channel   direct.Channel
+	No        uint64
+	NeverCame bool
+	Said      direct.Said
+	Outcome   *Outcome // nil: Said tells
+}
