@@ -9,10 +9,13 @@ import (
 	"mobula/internal/ids"
 )
 
-// Call is one call that this process makes. Whoever makes it sets the exported fields of direct.Call but Payload, which is the Call itself, and Own.
+// Call is one call that this process makes. Whoever makes it sets the exported fields, but of direct.Call not Payload, which is the Call itself, nor Group and Retries,
+// which the actor says.
 type Call struct {
 	direct.Call
-	Own any // of who makes it
+	Own     any    // of who makes it
+	InGroup string // the concurrency group; empty: the first
+	Tells   bool   // there are no references to its result
 
 	of         *Callee
 	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
@@ -42,6 +45,19 @@ type Callee struct {
 	used   bool    // guarded by mu: since the last sweep
 	idle   int     // guarded by mu: sweeps since then
 	gone   bool    // guarded by mu: it is forgotten
+
+	known   bool     // guarded by mu: what the actor says of its calls
+	retries int32    // guarded by mu
+	groups  []string // guarded by mu
+}
+
+// Way is a channel to an actor's instance.
+type Way struct {
+	Instance direct.Instance
+	Channel  direct.Channel
+	Credit   int64    // bytes of calls that may be under way on it
+	Retries  int32    // MaxTaskRetries
+	Groups   []string // concurrency groups of the actor, by number
 }
 
 func newCallee(p *Process, actor ids.ActorID) *Callee {
@@ -60,7 +76,8 @@ func (c *Callee) Begin(k *Call) bool {
 		c.mu.Unlock()
 		return false
 	}
-	k.of, k.Payload = c, k
+	k.of, k.Payload, k.dropped = c, k, k.Tells
+	c.fits(k)
 	c.list(k)
 	c.step(direct.Begin{Call: &k.Call})
 	c.leave()
@@ -90,14 +107,36 @@ func (c *Callee) leave() {
 	later.do()
 }
 
-// Open answers AskWay with a channel to a mailbox of this process, with so much credit.
-func (c *Callee) Open(m *Mailbox, ch direct.Channel, credit int64) {
-	l := &link{id: ch, from: c, to: m, begun: make([]uint64, len(m.cfg.Groups))}
+// Open answers AskWay with a channel to a mailbox of this process; nil: its instance has ended meanwhile.
+func (c *Callee) Open(m *Mailbox, w Way) {
+	l := &link{id: w.Channel, from: c, to: m, broken: m == nil, begun: make([]uint64, len(w.Groups))}
 	c.mu.Lock()
+	c.known, c.retries, c.groups = true, w.Retries, w.Groups
+	for k := c.calls; k != nil; k = k.next {
+		c.fits(k)
+	}
 	c.links = append(c.links, l)
-	c.after.join(m.link(l)) // before calls come on it
-	c.step(direct.Opened{Instance: m.cfg.Instance, Channel: ch, Credit: credit})
+	if m != nil {
+		c.after.join(m.link(l)) // before calls come on it
+	}
+	c.step(direct.Opened{Instance: w.Instance, Channel: w.Channel, Credit: w.Credit})
+	if m == nil {
+		c.step(direct.Broke{Channel: w.Channel})
+	}
 	c.leave()
+}
+
+// fits sets what the actor says of a call, once that is known. A group that it does not have has a number beyond all.
+func (c *Callee) fits(k *Call) {
+	if !c.known || k.settled {
+		return
+	}
+	if k.Retries = c.retries; k.InGroup == "" {
+		return
+	}
+	if k.Group = slices.Index(c.groups, k.InGroup); k.Group < 0 {
+		k.Group = len(c.groups)
+	}
 }
 
 // ByOwner answers AskWay: there is no channel.
@@ -110,7 +149,7 @@ func (c *Callee) NoWay(dead bool, why *errs.Error) { c.tell(direct.NoWay{Dead: d
 func (c *Callee) Over(e direct.Over) {
 	c.mu.Lock()
 	if l := c.link(e.Channel); l != nil && e.Begun == nil {
-		e.Begun = l.counts()
+		e.Begun = l.counts() // none has, where there was no mailbox
 	}
 	c.step(e)
 	c.leave()
@@ -201,11 +240,26 @@ func (c *Callee) link(ch direct.Channel) *link {
 	return nil
 }
 
+// close ends all channels. Nothing is told any more.
+func (c *Callee) close() {
+	c.mu.Lock()
+	defer c.leave()
+	for _, l := range c.links {
+		if !l.broken {
+			l.broken = true
+			c.after.join(l.to.unlink(l))
+		}
+	}
+	c.gone = true
+}
+
 func (c *Callee) sweep(sweeps int) {
 	c.mu.Lock()
 	defer c.leave()
 	for _, l := range c.links {
-		c.after.join(l.acknowledge())
+		if !l.broken {
+			c.after.join(l.acknowledge())
+		}
 	}
 	if c.used {
 		c.used, c.idle = false, 0

@@ -74,6 +74,7 @@ func callOf(k *direct.Call) *Call { return k.Payload.(*Call) }
 
 // settled has who waits for a call told, when the lock is given back.
 func (c *Callee) settled(k *Call, o *direct.Outcome) {
+	c.p.up.Settles(k, o)
 	k.settled, k.end = true, o
 	c.unlist(k)
 	if c.last == nil {
@@ -118,8 +119,8 @@ func (c *Callee) do(f *direct.Effect) {
 	case direct.HangUp:
 		if l := c.link(f.Channel); l != nil {
 			c.links = slices.DeleteFunc(c.links, func(x *link) bool { return x == l })
-			c.after.join(l.acknowledge())
 			if !l.broken {
+				c.after.join(l.acknowledge())
 				l.broken = true
 				c.after.join(l.to.unlink(l))
 			}

@@ -156,6 +156,9 @@ func (l *link) acknowledgeLocked() {
 
 // counts is what has begun.
 func (l *link) counts() []uint64 {
+	if l.to == nil {
+		return l.begun
+	}
 	l.to.mu.Lock()
 	defer l.to.mu.Unlock()
 	return slices.Clone(l.begun)

@@ -15,6 +15,7 @@ import (
 type node struct {
 	cfg      direct.HostConfig
 	run      Run
+	retries  int32
 	p        *Process
 	channels atomic.Uint64
 	panics   atomic.Int64
@@ -89,7 +90,7 @@ func (n *node) AskWay(c *Callee) {
 			n.open.Add(1)
 			ch := direct.Channel(n.channels.Add(1))
 			n.of.Store(ch, box)
-			c.Open(box, ch, 1<<16)
+			c.Open(box, Way{Instance: box.cfg.Instance, Channel: ch, Credit: 1 << 16, Retries: n.retries, Groups: []string{""}})
 		}
 	})
 }
@@ -133,6 +134,7 @@ func (n *node) HangUp(ch direct.Channel) {
 		n.boxOf(ch).Tell(direct.Dropped{Channel: ch})
 	})
 }
+func (n *node) Settles(*Call, *direct.Outcome)     {}
 func (n *node) Settled(k *Call, o *direct.Outcome) { k.Own.(*waiting).end <- o }
 func (n *node) Departs(k *Call)                    { close(k.Own.(*waiting).departs) }
 func (n *node) Answered(direct.HostEffect)         {}

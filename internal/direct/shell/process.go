@@ -18,6 +18,7 @@ type Up interface {
 	Adopt(k *Call, where direct.Effect)       // tell the owner of it; Adopted follows
 	Report(k *Call, o *direct.Outcome)        // tell the owner, which has adopted it, what it came to
 	HangUp(ch direct.Channel)                 // the channel is needed no more
+	Settles(k *Call, o *direct.Outcome)       // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
 	Settled(k *Call, o *direct.Outcome)       // tell who waits for it
 	Departs(k *Call)                          // a reference to its result may leave
 	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
@@ -57,14 +58,16 @@ func (p *Process) Callee(actor ids.ActorID) *Callee {
 	defer p.mu.Unlock()
 	if c = p.callees[actor]; c == nil {
 		c = newCallee(p, actor)
-		p.callees[actor] = c
+		if p.callees != nil { // else it is closed: the call comes to nothing
+			p.callees[actor] = c
+		}
 	}
 	return c
 }
 
 // Sweep lets go of what was not used since the sweep before: acknowledgements are passed on, channels are closed that were idle for so many sweeps, and actors are
-// forgotten of which nothing is left.
-func (p *Process) Sweep(sweeps int) {
+// forgotten of which nothing is left. It gives how many are not.
+func (p *Process) Sweep(sweeps int) int {
 	p.mu.RLock()
 	all := make([]*Callee, 0, len(p.callees))
 	for _, c := range p.callees {
@@ -73,6 +76,20 @@ func (p *Process) Sweep(sweeps int) {
 	p.mu.RUnlock()
 	for _, c := range all {
 		c.sweep(sweeps)
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.callees)
+}
+
+// Close ends all channels, since the process makes no calls any more. What is under way runs to its end, and nobody here hears of it.
+func (p *Process) Close() {
+	p.mu.Lock()
+	all := p.callees
+	p.callees = nil
+	p.mu.Unlock()
+	for _, c := range all {
+		c.close()
 	}
 }
 

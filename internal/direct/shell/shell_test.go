@@ -91,9 +91,10 @@ func TestAPanicEndsTheInstance(t *testing.T) {
 			return echo(in)
 		}
 		with(t, run, func(t *testing.T, n *node) {
+			n.retries = 2
 			var calls []*Call
 			for seq := 1; seq <= 10; seq++ {
-				calls = append(calls, n.call(caller(1), seq, func(k *Call) { k.Retries = 2 }))
+				calls = append(calls, n.call(caller(1), seq))
 			}
 			for i, k := range calls {
 				if o := k.get(); o.Err != nil || o.Value != i+1 {
