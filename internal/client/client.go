@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"mobula/internal/direct/shell"
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/lend"
@@ -42,6 +44,9 @@ type Config struct {
 	// Lender has connections that a goroutine may read itself while it waits for an answer. May be nil.
 	Lender *lend.Lender
 
+	// Mailboxes are the actors in this process that calls go straight to. nil: all calls go by the owner.
+	Mailboxes *shell.Mailboxes
+
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)
 }
@@ -52,23 +57,24 @@ type Config struct {
 // It is composed of parts, listed from the lowest to the highest, each with its own state, locks and methods; their exported
 // methods are the client's. A part calls those below it directly, and those above it through an interface that it declares.
 type Client struct {
-	base         // the configuration, the client's lifetime
-	clock        // the node's
-	memory       // the node's segment
-	handles      // what this process holds, and what it has released but not reported
-	credit       // how many more bytes the owner takes
-	outbox       // the way to the node
-	submits      // tasks
-	gets         // values, and waits for them
-	puts         // objects that this process makes
-	announcing   // references that leave with values of other programs
-	streams      // streams that it reads
-	actorWatches // states of actors
-	requests     // to the node's service for requests off a task's path
-	watchers     // waits for many objects at once; rooms of actors
-	followed     // tasks that end with a context
-	collector    // runs the garbage collector
-	rejoining    // reconnects to a node that was gone
+	base                  // the configuration, the client's lifetime
+	clock                 // the node's
+	memory                // the node's segment
+	handles               // what this process holds, and what it has released but not reported
+	credit                // how many more bytes the owner takes
+	outbox                // the way to the node
+	gets                  // values, and waits for them
+	straight     straight // calls of actors that go straight; its methods are those of package shell
+	submits               // tasks
+	puts                  // objects that this process makes
+	announcing            // references that leave with values of other programs
+	streams               // streams that it reads
+	actorWatches          // states of actors
+	requests              // to the node's service for requests off a task's path
+	watchers              // waits for many objects at once; rooms of actors
+	followed              // tasks that end with a context
+	collector             // runs the garbage collector
+	rejoining             // reconnects to a node that was gone
 }
 
 // New makes a client over an open connection.
@@ -90,18 +96,20 @@ func New(cfg Config) *Client {
 	o.port = cfg.Port
 	o.replay, o.credit = cfg.Reconnect != nil, &c.credit
 	c.credit.base = b
-	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit}
+	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit, straight: &c.straight}
+	c.straight.base, c.straight.handles, c.straight.outbox, c.straight.gets, c.straight.clock = b, &c.handles, o, &c.gets, &c.clock
+	c.straight.enter(cfg.Mailboxes)
 	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox = b, &c.memory, &c.handles, o
 	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
 	c.announcing.base, c.announcing.outbox, c.announcing.gets = b, o, &c.gets
-	c.streams.base, c.streams.handles, c.streams.outbox = b, &c.handles, o
+	c.streams.base, c.streams.handles, c.streams.outbox, c.streams.straight = b, &c.handles, o, &c.straight
 	c.actorWatches.base, c.actorWatches.outbox = b, o
 	c.requests.base, c.requests.outbox, c.requests.turns = b, o, freeTurns()
 	c.watchers = watchers{base: b, handles: &c.handles, outbox: o, credit: &c.credit, gets: &c.gets, rooms: new(rooms)}
-	c.followed.base, c.followed.outbox, c.followed.streams = b, o, &c.streams
+	c.followed.base, c.followed.straight, c.followed.streams = b, &c.straight, &c.streams
 	c.collector.base, c.collector.outbox = b, o
 	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
-		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed}
+		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight}
 	c.announcing.enter(c)
 	return c
 }
@@ -156,6 +164,12 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.memory.mapFile(m)
 	case *wire.UnmapFile:
 		c.memory.unmapFile(m)
+	case *talk.Way:
+		c.straight.way(m)
+	case *talk.Over:
+		c.straight.over(m)
+	case *talk.Adopted:
+		c.straight.adopted(m.Task)
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {

@@ -32,6 +32,8 @@ type TaskContext struct {
 	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
 	Life    <-chan struct{} // in a call or the constructor of an actor: closed when the actor should end in this process; else nil
 
+	Once bool // it never runs again: what it calls goes straight
+
 	Unneeded *inbox.Inbox[uint32] // numbers of promised results (wire.TaskSpec.Promises) that nobody can ask for any more; nil: it promised none
 
 	calls atomic.Uint64

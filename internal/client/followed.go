@@ -14,8 +14,8 @@ import (
 // or a reference that is released costs nothing here.
 type followed struct {
 	*base
-	outbox  *outbox
-	streams *streams
+	straight *straight
+	streams  *streams
 
 	mu      sync.Mutex
 	by      map[<-chan struct{}]*follower // guarded by mu
@@ -164,11 +164,11 @@ func (f *follower) ended() {
 	for _, h := range handles {
 		if h.id.Task != told { // else it is another result of the same task
 			told = h.id.Task
-			_ = t.outbox.Cancel(wire.Cancel{Task: told, Recursive: true}) // if the connection is gone, so is the job
+			_ = t.straight.cancel(wire.Cancel{Task: told, Recursive: true}) // if the connection is gone, so is the job
 		}
 	}
 	for _, task := range streams {
-		_ = t.outbox.Cancel(wire.Cancel{Task: task, Recursive: true})
+		_ = t.straight.cancel(wire.Cancel{Task: task, Recursive: true})
 	}
 }
 

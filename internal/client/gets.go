@@ -153,6 +153,9 @@ func (g *gets) link(n *waitNode) (ask bool, err error) {
 	if n.fetch {
 		bit = fetching
 	}
+	if h.flags&comes != 0 {
+		return false, nil
+	}
 	if h.flags&bit != 0 || (!n.fetch && h.flags&fetching != 0) {
 		return false, nil
 	}
@@ -228,7 +231,7 @@ func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, dat
 	if old := h.res.Load(); old == nil {
 		h.res.Store(r)
 		h.flags |= settled
-		if r.Kind == wire.ResultInline {
+		if r.Kind == wire.ResultInline && !h.unknown() {
 			g.handles.table.remember(s, h)
 		}
 	} else if old.Kind == wire.ResultStored && r.Kind == wire.ResultStored && r.Value.Refs == nil && old.Value.Refs != nil {

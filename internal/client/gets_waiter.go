@@ -35,6 +35,7 @@ type waitNode struct {
 
 	storedAt time.Time // when the waiter first saw that the object is stored
 	watcher  *Watcher  // is told instead of w, unless nil
+	call     *message  // the same
 }
 
 func (g *gets) waiter() *waiter {
@@ -78,6 +79,10 @@ func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
 	n.res, n.pin, n.err = res, p, err
 	n.done = true
 	n.next = nil
+	if n.call != nil {
+		n.call.answered()
+		return
+	}
 	if n.watcher != nil {
 		n.watcher.resolved(n.i, res)
 		return
@@ -116,6 +121,9 @@ func needs(nodes []waitNode) []ids.ObjectID {
 	}
 	out := make([]ids.ObjectID, len(nodes))
 	for i := range nodes {
+		if nodes[i].h.unknown() {
+			return nil // to the owner too
+		}
 		out[i] = nodes[i].h.id
 	}
 	return out
@@ -206,7 +214,7 @@ func (g *gets) overdue(ctx context.Context, nodes []waitNode, begun, now time.Ti
 			missing = append(missing, n.h.id)
 		}
 		r := n.h.res.Load()
-		if n.fetch && r == nil && n.h.flags&asked == 0 {
+		if n.fetch && r == nil && n.h.flags&(asked|comes) == 0 {
 			n.h.flags |= asked
 			probes = append(probes, &wire.Get{ID: n.h.id})
 		}

@@ -20,6 +20,8 @@ type Handle struct {
 
 	older, newer *Handle // in the shard's list of cached values; guarded by the shard's mu
 
+	call *message // that it is a result of, where that went straight
+
 	id    ids.ObjectID
 	refs  int32 // guarded by the shard's mu
 	flags flags // guarded by the shard's mu
@@ -33,6 +35,8 @@ const (
 	queued                     // in the release queue
 	removed                    // no longer in the table: the owner was told
 	cached                     // in the list of cached values
+	comes                      // its result comes without being asked for: a call has it that goes straight
+	parted                     // its call was told that nobody here holds it
 	settled                    // its result was known once; the cached value may be dropped
 )
 

@@ -35,6 +35,9 @@ type releaser struct {
 type releaserUp interface{ Flush() }
 
 func (r *releaser) release(h *Handle) {
+	if h.call != nil && h.partsStraight() {
+		return
+	}
 	r.mu.Lock()
 	r.handles = append(r.handles, h)
 	r.added()

@@ -17,17 +17,11 @@ func (o *outbox) Bind(id ids.ObjectID) *Handle {
 
 // Cancel cancels a task. With Force it does not wait for the task to notice, with Insist not for long; with
 // Recursive what the task submitted is cancelled too.
-func (o *outbox) Cancel(m wire.Cancel) error {
+func (o *outbox) cancel(m wire.Cancel) error {
 	if err := o.Err(); err != nil {
 		return err
 	}
 	return o.send(&m)
-}
-
-// Abandon cancels a task of a graph that nobody needs any more, with what it has submitted; if it takes no notice, its process is
-// killed. If the connection is gone there is nothing to cancel: the job is gone too.
-func (o *outbox) Abandon(task ids.TaskID) {
-	_ = o.Cancel(wire.Cancel{Task: task, Recursive: true, Insist: true})
 }
 
 // KillActor ends an actor; with restart it comes back as after a crash.

@@ -28,6 +28,7 @@ type rejoining struct {
 	actorWatches *actorWatches
 	requests     *requests
 	followed     *followed
+	straight     *straight
 }
 
 // Disconnected tells the client that a connection is gone and why. The transport calls
@@ -146,6 +147,7 @@ func (re *rejoining) getsLocked() []wire.Msg {
 // kill makes every pending and later operation fail with cause.
 func (re *rejoining) kill(cause error) {
 	re.fail.Do(func() {
+		defer re.straight.close() // the same
 		defer re.followed.close() // after the client is dead: nothing is added any more
 		re.shutdown.Lock()        // whoever starts a goroutine has counted it by now, or sees that we are dead
 		defer re.shutdown.Unlock()

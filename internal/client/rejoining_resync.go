@@ -29,6 +29,9 @@ func (re *rejoining) declareLocked(component wire.Component, epoch uint64) {
 func (re *rejoining) ownerHoldings(epoch uint64) *wire.Holdings {
 	out := &wire.Holdings{Component: wire.ComponentOwner, Epoch: epoch}
 	re.handles.table.each(func(_ *shard, h *Handle) {
+		if h.unknown() {
+			return
+		}
 		out.Handles = append(out.Handles, h.id)
 		if h.flags&asked != 0 {
 			out.Gets = append(out.Gets, wire.Get{ID: h.id})

@@ -11,8 +11,9 @@ import (
 // streams are the streams that this process reads, and the items that its goroutines wait for.
 type streams struct {
 	*base
-	handles *handles
-	outbox  *outbox
+	handles  *handles
+	outbox   *outbox
+	straight *straight
 
 	mu   sync.Mutex
 	open map[itemKey]*itemWait   // guarded by mu
@@ -49,6 +50,9 @@ func (s *streams) reads(task ids.TaskID) bool {
 // is cancelled.
 func (s *streams) Leave(task ids.TaskID) {
 	s.Unread(task)
+	if m := s.straight.unsubmitted(task); m != nil {
+		m.Cancel(false)
+	}
 	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // if the connection is gone, so is the stream
 }
 
@@ -90,6 +94,10 @@ func (s *streams) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle,
 	w.readers++
 	s.mu.Unlock()
 	if fresh {
+		if err := s.straight.awaitSubmit(ctx, task); err != nil {
+			s.leave(k, w)
+			return nil, false, err
+		}
 		if err := s.outbox.send(&wire.StreamNext{Task: task, Index: i, Leaves: true}); err != nil {
 			s.leave(k, w)
 			return nil, false, err

@@ -9,9 +9,10 @@ import (
 // submits sends tasks as there is credit, calls of an actor in order.
 type submits struct {
 	*base
-	handles *handles
-	outbox  *outbox
-	credit  *credit
+	handles  *handles
+	outbox   *outbox
+	credit   *credit
+	straight *straight
 }
 
 // Submit sends a task and gives a handle for each of its returns; a stream has none. It fills in only the Seq of
@@ -20,6 +21,9 @@ type submits struct {
 func (ss *submits) Submit(ctx context.Context, spec *wire.TaskSpec) ([]*Handle, error) {
 	if err := ss.Err(); err != nil {
 		return nil, err
+	}
+	if tc := ss.task(ctx); ss.straight.takes(tc, spec) {
+		return ss.straight.submit(ctx, tc, spec)
 	}
 	if ss.credit.on.Load() {
 		if err := ss.credit.admit(ctx, ss.task(ctx), wire.CostOfSpec(spec)); err != nil {

@@ -1,0 +1,205 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mobula/internal/direct/shell"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// straight makes the calls of actors that go straight (decision 0038). Package internal/direct has what decides about them; this part is what its process says to the
+// owner, and what the results of its calls are to the handles.
+type straight struct {
+	*base
+	handles *handles
+	outbox  *outbox
+	gets    *gets
+	clock   *clock
+	boxes   *shell.Mailboxes // the actors of this process; nil: no call goes straight
+	calls   *shell.Process
+	room    straightRoom
+
+	mu       sync.Mutex
+	adopting map[ids.TaskID]*message // guarded by mu: of which the owner was told, and has not answered
+	waiting  map[ids.TaskID]*message // guarded by mu: that go by the owner, and were not submitted yet
+	sweeper  *time.Timer             // guarded by mu
+	sweeping bool                    // guarded by mu
+	shut     bool                    // guarded by mu
+}
+
+const (
+	straightCredit = 4 << 20     // bytes of calls that may be under way to one actor; what is more waits here
+	sweepEvery     = time.Second // acknowledgements that wait for others are passed on then
+	idleSweeps     = 60          // channels that were not used for so many are closed
+)
+
+// message is one call that goes straight.
+type message struct {
+	shell.Call
+	s     *straight
+	spec  *wire.TaskSpec
+	tc    *TaskContext // of its caller
+	hs    []*Handle    // of its results
+	one   singleReturn // the usual one
+	end   *Handle      // of its end, if somebody asks for that; held until then
+	actor *Handle      // held until it has ended
+	args  []*Handle    // that its arguments have references to; held until it has ended
+	timer *time.Timer  // of its deadline
+
+	told  atomic.Bool   // the owner knows of it, by Adopt or as a task
+	task  atomic.Bool   // it was submitted
+	left  atomic.Int32  // results that somebody holds
+	gone  chan struct{} // of one that goes by the owner from the start: closed when it was submitted, or has ended before
+	done  bool          // gone is closed; guarded by straight.mu
+	inner []*Handle     // that its results have references to, held as long as these; written before it has settled
+}
+
+// Spec is what is called.
+func (m *message) Spec() *wire.TaskSpec { return m.spec }
+
+// Announce has the owner know of the call before something of it is sealed.
+func (m *message) Announce() {
+	if !m.told.Load() {
+		m.Leaves()
+	}
+}
+
+// enter gets ready for calls of the actors of this process.
+func (s *straight) enter(boxes *shell.Mailboxes) {
+	if s.boxes = boxes; boxes == nil {
+		return
+	}
+	s.adopting, s.waiting = make(map[ids.TaskID]*message), make(map[ids.TaskID]*message)
+	s.calls = shell.NewProcess(s.cfg.CacheBytes, s)
+	s.room.base = s.base
+	s.room.add(straightWindow)
+}
+
+// takes tells whether a call goes straight, or may: its caller does not run again, so nobody makes it a second time, and its actor is of this job.
+func (s *straight) takes(tc *TaskContext, spec *wire.TaskSpec) bool {
+	return s.boxes != nil && spec.Kind == wire.TaskActorCall && spec.Seq == 0 && (tc.Spec == nil || tc.Once) && spec.Actor.Job() == s.cfg.Welcome.Job
+}
+
+// byOwner tells whether a call is the owner's affair in any case: it resolves arguments, and has the items of streams.
+func byOwner(spec *wire.TaskSpec) bool {
+	if spec.Opts.NumReturns == wire.Streaming {
+		return true
+	}
+	for i := range spec.Args {
+		if !spec.Args[i].Ref.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// submit makes a call, and gives a handle for each of its returns. It blocks only for room.
+func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
+	m := &message{s: s, spec: spec, tc: tc}
+	m.ID, m.Caller, m.Own, m.InGroup, m.Bytes = spec.ID, spec.Caller(), m, spec.Opts.Group, wire.CostOfSpec(spec)
+	if err := s.room.admit(ctx, tc, m.Bytes); err != nil {
+		return nil, err
+	}
+	s.hold(m)
+	if m.ByOwner = byOwner(spec); m.ByOwner {
+		s.awaitsSubmit(m)
+	}
+	m.Tells = len(m.hs) == 0
+	s.calls.Begin(spec.Actor, &m.Call)
+	if spec.Deadline != 0 {
+		s.timeOut(m)
+	}
+	return m.hs, nil
+}
+
+// hold makes the handles of a call's results, and holds what it needs until it has ended.
+func (s *straight) hold(m *message) {
+	t := &s.handles.table
+	n := max(int(m.spec.Opts.NumReturns), 0)
+	switch n {
+	case 0:
+	case 1:
+		m.one.p[0] = &m.one.h
+		m.hs = m.one.p[:]
+	default:
+		more := make([]Handle, n)
+		m.hs = make([]*Handle, n)
+		for i := range more {
+			m.hs[i] = &more[i]
+		}
+	}
+	for i, h := range m.hs {
+		*h = Handle{of: s.handles, id: m.spec.ID.Return(i), call: m, flags: comes}
+		m.hs[i], _ = t.adopt(h)
+	}
+	m.left.Store(int32(n))
+	if len(m.spec.Promises) > 0 {
+		m.end = s.handles.Promised(ids.Derive(m.spec.ID, uint64(wire.EndOfCall)).Return(0))
+		m.end.comes(m)
+	}
+	m.actor = t.retain(ids.TaskID(m.spec.Actor).Return(0))
+	for i := range m.spec.Args {
+		for _, id := range m.spec.Args[i].Value.Refs {
+			m.args = append(m.args, s.outbox.Bind(id))
+		}
+	}
+}
+
+// timeOut ends a call at its deadline.
+func (s *straight) timeOut(m *message) {
+	timer := time.AfterFunc(time.Until(s.clock.Instant(m.spec.Deadline)), m.Expired)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.timer = timer; m.done {
+		timer.Stop()
+	}
+}
+
+// sweepLater has what was not used for some time let go of, as long as there is something.
+func (s *straight) sweepLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sweeping || s.shut {
+		return
+	}
+	s.sweeping = true
+	if s.sweeper == nil {
+		s.sweeper = time.AfterFunc(sweepEvery, s.sweep)
+	} else {
+		s.sweeper.Reset(sweepEvery)
+	}
+}
+
+func (s *straight) sweep() {
+	left := s.calls.Sweep(idleSweeps)
+	s.mu.Lock()
+	s.sweeping = false
+	s.mu.Unlock()
+	if left > 0 {
+		s.sweepLater()
+	}
+}
+
+// close ends all channels. No lock of the client is held.
+func (s *straight) close() {
+	if s.boxes == nil {
+		return
+	}
+	s.mu.Lock()
+	s.shut = true
+	if s.sweeper != nil {
+		s.sweeper.Stop()
+	}
+	s.mu.Unlock()
+	s.calls.Close()
+}
+
+// straightRoom bounds the calls of the process that have not ended: whoever makes more waits.
+type straightRoom struct{ credit }
+
+// straightWindow is how many bytes may be under way, a little more with the last.
+const straightWindow = 32 << 20

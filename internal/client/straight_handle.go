@@ -1,0 +1,137 @@
+package client
+
+import (
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// This file is the handles of calls that go straight. What the owner does not know of it is not asked for, and is not told the release of.
+
+// comes notes that an object's result comes without being asked for.
+func (h *Handle) comes(m *message) {
+	s := h.of.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.call, h.flags = m, h.flags|comes
+}
+
+// Leaves has the owner know of an object before a reference to it leaves this process.
+func (h *Handle) Leaves() {
+	if m := h.call; m != nil {
+		m.Announce()
+	}
+}
+
+// unknown tells whether the owner does not know the object.
+func (h *Handle) unknown() bool { return h.call != nil && !h.call.told.Load() }
+
+// isTask makes a handle one of a task that was submitted: what somebody waits for is asked for, and with watch its end, for the call. It gives what is to be sent.
+func (h *Handle) isTask(watch bool) (msgs []wire.Msg) {
+	s := h.of.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.flags &^= comes
+	if watch {
+		h.wait = &waitNode{h: h, next: h.wait, call: h.call}
+	}
+	if h.flags&removed != 0 && !watch {
+		return []wire.Msg{&wire.Release{IDs: []ids.ObjectID{h.id}}} // nobody wants it: the submit gave a handle
+	}
+	if h.flags&removed != 0 {
+		h.flags &^= removed
+		s.put(h) // until it is answered
+	}
+	bit := flags(0)
+	for n := h.wait; n != nil; n = n.next {
+		if bit |= asked; n.fetch {
+			bit |= fetching
+		}
+	}
+	h.flags |= bit
+	if bit&asked != 0 {
+		msgs = append(msgs, &wire.Get{ID: h.id})
+	}
+	if bit&fetching != 0 {
+		msgs = append(msgs, &wire.Get{ID: h.id, Fetch: true})
+	}
+	return msgs
+}
+
+// resolve records what a call that went straight has come to. Who waits for bytes that are stored has them fetched.
+func (s *straight) resolve(h *Handle, r *wire.Result) {
+	sh := s.handles.table.shard(h.id)
+	sh.mu.Lock()
+	h.flags &^= comes
+	fetch := false
+	if r.Kind == wire.ResultStored {
+		for n := h.wait; n != nil; n = n.next {
+			fetch = fetch || n.fetch
+		}
+		if fetch {
+			h.flags |= fetching
+		}
+	}
+	s.gets.settle(sh, h, &wire.Resolved{ID: h.id}, r, nil, nil)
+	if fetch {
+		_ = s.outbox.send(&wire.Get{ID: h.id, Fetch: true})
+	}
+}
+
+// mayForget lists a result among those that may be dropped here, since the owner has it too.
+func (t *handles) mayForget(h *Handle) {
+	s := t.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := h.res.Load(); r != nil && r.Kind == wire.ResultInline && h.flags&removed == 0 {
+		t.table.remember(s, h)
+	}
+}
+
+// partsStraight lets go of an unused handle of a call that went straight. It is false where the owner knows the object, and is to be told.
+func (h *Handle) partsStraight() bool {
+	m := h.call
+	told := m.told.Load()
+	if !told && !h.of.table.drop(h) {
+		return true // it is used again
+	}
+	if h.end() {
+		return !told
+	}
+	s := h.of.table.shard(h.id)
+	s.mu.Lock()
+	first := h.flags&parted == 0
+	h.flags |= parted
+	s.mu.Unlock()
+	if first && m.left.Add(-1) == 0 {
+		m.Released()
+		m.letInner()
+	}
+	return !told
+}
+
+// end tells whether it is that of a call's end, and of no result.
+func (h *Handle) end() bool { return h.call.end == h }
+
+// letInner lets go of what the results have references to, once.
+func (m *message) letInner() {
+	m.s.mu.Lock()
+	inner := m.inner
+	m.inner = nil
+	m.s.mu.Unlock()
+	for _, h := range inner {
+		h.Release()
+	}
+}
+
+// retain adds a user to the entry of an object that has some; nil: it has none.
+func (t *table) retain(id ids.ObjectID) *Handle {
+	s := t.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.find(id)
+	if h == nil || h.refs <= 0 {
+		return nil
+	}
+	h.refs++
+	return h
+}

@@ -1,0 +1,185 @@
+package client
+
+import (
+	"mobula/internal/direct"
+	"mobula/internal/direct/shell"
+	"mobula/internal/direct/talk"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/wire"
+)
+
+// This file is what calls that go straight ask for (shell.Up), and what the owner says to them. A dead connection is not reported here: every use of a handle says so.
+
+var _ shell.Up = (*straight)(nil)
+
+// messageOf is the call that package shell speaks of.
+func messageOf(k *shell.Call) *message { return k.Own.(*message) }
+
+// AskWay asks the owner how calls get to an actor.
+func (s *straight) AskWay(c *shell.Callee) {
+	s.sweepLater()
+	_ = s.outbox.send(&talk.AskWay{Actor: c.Actor()})
+}
+
+// AskWord asks the owner what has become of a channel.
+func (s *straight) AskWord(_ *shell.Callee, ch direct.Channel) {
+	_ = s.outbox.send(&talk.AskWord{Channel: ch})
+}
+
+// HangUp tells the owner that a channel is needed no more.
+func (s *straight) HangUp(ch direct.Channel) { _ = s.outbox.send(&talk.HangUp{Channel: ch}) }
+
+// Adopt tells the owner of a call. What is known of it may be dropped from then on: the owner has it too.
+func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
+	m := messageOf(k)
+	a := &talk.Adopt{Spec: m.spec, Order: k.Order(), Channel: where.Channel, No: where.No, Tries: k.Tries()}
+	if where.Outcome != nil {
+		o := outcomeOf(where.Outcome)
+		a.Outcome = &o
+	}
+	if !m.told.Swap(true) {
+		s.mu.Lock()
+		s.adopting[k.ID] = m
+		s.mu.Unlock()
+	}
+	_ = s.outbox.send(a)
+	if where.Outcome != nil {
+		for _, h := range m.hs {
+			s.handles.mayForget(h)
+		}
+	}
+}
+
+// Report tells the owner what an adopted call has come to.
+func (s *straight) Report(k *shell.Call, o *direct.Outcome) {
+	_ = s.outbox.send(&talk.Report{Task: k.ID, Outcome: outcomeOf(o)})
+}
+
+// outcomeOf is an outcome as the owner is told it.
+func outcomeOf(o *direct.Outcome) talk.Outcome {
+	if o.Err != nil {
+		return talk.Outcome{Err: o.Err}
+	}
+	return talk.Outcome{Results: resultsOf(o)}
+}
+
+// resultsOf are the results of a call that has not failed.
+func resultsOf(o *direct.Outcome) []wire.Result {
+	if a, ok := o.Value.(*talk.Answer); ok {
+		return a.Results
+	}
+	return nil
+}
+
+// Departs says that the owner knows of a call. References to it did not wait for that: in one process, what follows is behind what it was told.
+func (s *straight) Departs(*shell.Call) {}
+
+// Revoke asks the owner to cancel a call that was submitted.
+func (s *straight) Revoke(k *shell.Call, force bool) {
+	_ = s.outbox.send(&wire.Cancel{Task: k.ID, Force: force})
+}
+
+// Panicked logs a fault of what makes calls.
+func (s *straight) Panicked(event string, reason any, n int) {
+	s.log.Error("what makes calls of an actor has panicked, and was made anew", "event", event, "panic", reason, "times", n)
+}
+
+// Settles holds what the results have references to.
+func (s *straight) Settles(k *shell.Call, o *direct.Outcome) {
+	if o.Err != nil {
+		s.bindAll(messageOf(k), o.Err.AllRefs())
+		return
+	}
+	for _, r := range resultsOf(o) {
+		s.bindAll(messageOf(k), r.Value.Refs)
+	}
+}
+
+func (s *straight) bindAll(m *message, refs []ids.ObjectID) {
+	for _, id := range refs {
+		h := s.outbox.Bind(id)
+		s.mu.Lock()
+		m.inner = append(m.inner, h)
+		s.mu.Unlock()
+	}
+}
+
+// Settled tells who waits for a call.
+func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
+	m := messageOf(k)
+	s.isOver(m)
+	if !m.task.Load() {
+		for i, h := range m.hs {
+			s.resolve(h, resultOf(m, o, i))
+		}
+		if m.end != nil {
+			s.resolve(m.end, &wire.Result{Kind: wire.ResultInline})
+		}
+	}
+	if m.end != nil {
+		m.end.Release()
+	}
+	if m.actor != nil {
+		m.actor.Release()
+	}
+	for _, h := range m.args {
+		h.Release()
+	}
+	if len(m.inner) > 0 && m.left.Load() <= 0 { // nobody reads the results
+		m.letInner()
+	}
+	s.room.add(k.Bytes)
+}
+
+// isOver notes that a call is under way no more.
+func (s *straight) isOver(m *message) {
+	if m.gone == nil && m.spec.Deadline == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m.timer != nil {
+		m.timer.Stop()
+	}
+	s.isGone(m)
+	m.done = true
+}
+
+// resultOf is one result of a call.
+func resultOf(m *message, o *direct.Outcome, i int) *wire.Result {
+	if o.Err != nil {
+		return &wire.Result{Kind: wire.ResultError, Err: o.Err}
+	}
+	if rs := resultsOf(o); i < len(rs) {
+		return &rs[i]
+	}
+	return &wire.Result{Kind: wire.ResultError, Err: errs.New(errs.CodeReturnMismatch, "%s came to no result %d", m.spec.Opts.Func, i)}
+}
+
+// way takes the owner's answer to AskWay.
+func (s *straight) way(w *talk.Way) {
+	c := s.calls.Callee(w.Actor)
+	switch {
+	case w.ByOwner:
+		c.ByOwner()
+	case w.Err != nil:
+		c.NoWay(w.Dead, w.Err)
+	default:
+		c.Open(s.boxes.Of(w.Instance), shell.Way{Instance: w.Instance, Channel: w.Channel, Credit: straightCredit, Retries: w.Retries, Groups: w.Groups})
+	}
+}
+
+// adopted takes the owner's answer to Adopt.
+func (s *straight) adopted(task ids.TaskID) {
+	s.mu.Lock()
+	m := s.adopting[task]
+	delete(s.adopting, task)
+	s.mu.Unlock()
+	if m != nil {
+		m.Adopted()
+	}
+}
+
+// over takes the node's word on a channel.
+func (s *straight) over(o *talk.Over) { s.calls.Callee(o.Actor).Over(o.Over) }
