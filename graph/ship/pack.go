@@ -97,7 +97,7 @@ func (k *packer) bytesArg(b []byte) (a wire.Arg, done func(), err error) {
 	if err != nil {
 		return wire.Arg{}, nil, err
 	}
-	return wire.Arg{Ref: h.ID()}, h.Release, nil
+	return wire.Arg{Ref: h.Passed()}, h.Release, nil
 }
 
 // bytes encodes plain bytes.

@@ -77,10 +77,10 @@ func (r *processes) submit(ctx context.Context, t int32) error {
 	defer done()
 	args := []wire.Arg{payload}
 	for _, d := range r.p.Tasks[t].Deps {
-		args = append(args, wire.Arg{Ref: r.handles[d].ID()})
+		args = append(args, wire.Arg{Ref: r.handles[d].Passed()})
 	}
 	for _, o := range objects {
-		args = append(args, wire.Arg{Ref: r.objects[o].ID()})
+		args = append(args, wire.Arg{Ref: r.objects[o].Passed()})
 	}
 	s := &wire.TaskSpec{ID: r.tc.NextTask(), Parent: r.tc.Base(), Args: args, Opts: r.options.of(r.p, t)}
 	r.trace(s)

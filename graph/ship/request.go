@@ -104,10 +104,10 @@ func (r *request) flush() error {
 func (r *request) references() wire.Arg {
 	refs := make([]ids.ObjectID, 0, len(r.blobs)+len(r.objects))
 	for _, i := range r.blobs {
-		refs = append(refs, r.objects[i].ID())
+		refs = append(refs, r.objects[i].Passed())
 	}
 	for _, h := range r.objects {
-		refs = append(refs, h.ID())
+		refs = append(refs, h.Passed())
 	}
 	return wire.Arg{Value: wire.Value{Meta: r.bytesMeta(), Refs: refs}}
 }

@@ -144,7 +144,7 @@ func (k *Call) PutRef(i int, c *Cell) {
 		k.err = argError(k.f.name, i, err)
 		return
 	}
-	k.spec.Args[i].Ref = h.ID()
+	k.spec.Args[i].Ref = h.Passed()
 }
 
 // PutNone refuses the i-th argument, which is nil.

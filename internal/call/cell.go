@@ -188,6 +188,20 @@ func (c *Cell) objectID() (ids.ObjectID, error) {
 	return id, nil
 }
 
+// passed is objectID of a reference that leaves this process.
+func (c *Cell) passed() (ids.ObjectID, error) {
+	if c == nil {
+		return ids.ObjectID{}, nil
+	}
+	h, err := c.handle()
+	if err != nil {
+		return ids.ObjectID{}, err
+	}
+	id := h.Passed()
+	runtime.KeepAlive(c)
+	return id, nil
+}
+
 var (
 	errNil      = errs.New(errs.CodeInvalid, "a zero reference: it names no object")
 	errUnbound  = errs.New(errs.CodeInvalid, "a reference that was decoded outside the runtime")

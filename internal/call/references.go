@@ -62,7 +62,7 @@ func embedded(v reflect.Value) reflect.Value {
 	panic("call: " + v.Type().String() + " is no reference")
 }
 
-func idOf(v reflect.Value) (ids.ObjectID, error) { return cellOf(v).objectID() }
+func idOf(v reflect.Value) (ids.ObjectID, error) { return cellOf(v).passed() }
 
 // attach binds the reference that UnmarshalRef left in v to a client.
 func attach(v reflect.Value, b codec.Binder) error {
@@ -114,7 +114,7 @@ func (b binder) Bind(id ids.ObjectID, tag uint64) (any, error) {
 
 // Marshal writes the reference as a tagged id, for the codec.
 func (c *Cell) Marshal(actor bool) ([]byte, error) {
-	id, err := c.objectID()
+	id, err := c.passed()
 	if err != nil {
 		return nil, err
 	}

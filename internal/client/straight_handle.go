@@ -15,11 +15,12 @@ func (h *Handle) comes(m *message) {
 	h.call, h.flags = m, h.flags|comes
 }
 
-// Leaves has the owner know of an object before a reference to it leaves this process.
-func (h *Handle) Leaves() {
+// Passed is the object's id, to be passed on: the owner knows the object from then on, or is told before all that follows.
+func (h *Handle) Passed() ids.ObjectID {
 	if m := h.call; m != nil {
 		m.Announce()
 	}
+	return h.id
 }
 
 // unknown tells whether the owner does not know the object.
