@@ -32,6 +32,7 @@ type fakeNode struct {
 	full    bool                            // creates wait
 	mute    bool                            // requests, and gets of what nobody makes, are not answered
 	asked   func(*wire.Request) *wire.Reply // answers requests; may be nil
+	told    func(m wire.Msg) []wire.Msg     // takes messages of package talk; may be nil
 	broken  error                           // Send fails with it
 	arena   []byte
 	used    uint64
@@ -136,6 +137,9 @@ func (f *fakeNode) handle(m wire.Msg, out []wire.Msg) []wire.Msg {
 		for i := range max(0, int(m.Spec.Opts.NumReturns)) {
 			f.held[m.Spec.ID.Return(i)] = true
 		}
+		for _, n := range m.Spec.Promises {
+			f.held[ids.Derive(m.Spec.ID, uint64(n)).Return(0)] = true
+		}
 	case *wire.PutValue:
 		f.held[m.ID] = true
 		f.objects[m.ID] = wire.Result{Kind: wire.ResultInline, Value: m.Value, Size: uint64(len(m.Value.Data))}
@@ -199,6 +203,10 @@ func (f *fakeNode) handle(m wire.Msg, out []wire.Msg) []wire.Msg {
 			return append(out, &wire.StreamItem{Task: m.Task, Index: m.Index, Result: r})
 		}
 		f.asks = append(f.asks, *m)
+	default:
+		if m.Kind() == 0 {
+			return append(out, f.told(m)...)
+		}
 	case *wire.Request:
 		if f.asked != nil {
 			return append(out, f.asked(m))

@@ -50,12 +50,12 @@ type message struct {
 	args  []*Handle    // that its arguments have references to; held until it has ended
 	timer *time.Timer  // of its deadline
 
-	told  atomic.Bool   // the owner knows of it, by Adopt or as a task
-	task  atomic.Bool   // it was submitted
-	left  atomic.Int32  // results that somebody holds
-	gone  chan struct{} // of one that goes by the owner from the start: closed when it was submitted, or has ended before
-	done  bool          // gone is closed; guarded by straight.mu
-	inner []*Handle     // that its results have references to, held as long as these; written before it has settled
+	told  atomic.Bool               // the owner knows of it, by Adopt or as a task
+	task  atomic.Bool               // it was submitted
+	left  atomic.Int32              // results that somebody holds
+	gone  chan struct{}             // of one that goes by the owner from the start: closed when it was submitted, or has ended before
+	done  bool                      // gone is closed; guarded by straight.mu
+	inner atomic.Pointer[[]*Handle] // that its results have references to, held as long as these; nil: none
 }
 
 // Spec is what is called.

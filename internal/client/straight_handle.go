@@ -115,12 +115,10 @@ func (h *Handle) end() bool { return h.call.end == h }
 
 // letInner lets go of what the results have references to, once.
 func (m *message) letInner() {
-	m.s.mu.Lock()
-	inner := m.inner
-	m.inner = nil
-	m.s.mu.Unlock()
-	for _, h := range inner {
-		h.Release()
+	if inner := m.inner.Swap(nil); inner != nil {
+		for _, h := range *inner {
+			h.Release()
+		}
 	}
 }
 

@@ -87,22 +87,21 @@ func (s *straight) Panicked(event string, reason any, n int) {
 
 // Settles holds what the results have references to.
 func (s *straight) Settles(k *shell.Call, o *direct.Outcome) {
+	var refs []ids.ObjectID
 	if o.Err != nil {
-		s.bindAll(messageOf(k), o.Err.AllRefs())
-		return
+		refs = o.Err.AllRefs()
 	}
 	for _, r := range resultsOf(o) {
-		s.bindAll(messageOf(k), r.Value.Refs)
+		refs = append(refs, r.Value.Refs...)
 	}
-}
-
-func (s *straight) bindAll(m *message, refs []ids.ObjectID) {
-	for _, id := range refs {
-		h := s.outbox.Bind(id)
-		s.mu.Lock()
-		m.inner = append(m.inner, h)
-		s.mu.Unlock()
+	if len(refs) == 0 {
+		return
 	}
+	inner := make([]*Handle, len(refs))
+	for i, id := range refs {
+		inner[i] = s.outbox.Bind(id)
+	}
+	messageOf(k).inner.Store(&inner)
 }
 
 // Settled tells who waits for a call.
@@ -126,7 +125,7 @@ func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	for _, h := range m.args {
 		h.Release()
 	}
-	if len(m.inner) > 0 && m.left.Load() <= 0 { // nobody reads the results
+	if m.inner.Load() != nil && m.left.Load() <= 0 { // nobody reads the results
 		m.letInner()
 	}
 	s.room.add(k.Bytes)

@@ -1,0 +1,387 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"mobula/internal/direct"
+	"mobula/internal/direct/shell"
+	"mobula/internal/direct/talk"
+	"mobula/internal/errs"
+	"mobula/internal/ids"
+	"mobula/internal/testkit"
+	"mobula/wire"
+)
+
+// host is an actor in the process of a client, with the part of the owner that its calls need.
+type host struct {
+	*fakeNode
+	boxes shell.Mailboxes
+	box   *shell.Mailbox
+	actor ids.ActorID
+	h     *Handle // of the actor
+	way   talk.Way
+	left  atomic.Int32 // goroutines of the actor
+	run   func(spec *wire.TaskSpec) *direct.Outcome
+}
+
+// newHost makes an actor whose methods run does.
+func newHost(t *testing.T, run func(spec *wire.TaskSpec) *direct.Outcome) *host {
+	t.Helper()
+	a := &host{run: run}
+	a.box = shell.NewMailbox(shell.Config{HostConfig: direct.HostConfig{Groups: []int{1, 1}, Unread: 1 << 20}, Instance: 9, Up: a,
+		Run: func(in *direct.Incoming) direct.Finished {
+			return direct.Finished{Outcome: a.run(in.Payload.(*shell.Call).Own.(interface{ Spec() *wire.TaskSpec }).Spec())}
+		},
+		Spawn: func(f func()) bool {
+			a.left.Add(1)
+			go func() { f(); a.left.Add(-1) }()
+			return true
+		}})
+	a.boxes.Add(a.box)
+	t.Cleanup(func() {
+		testkit.Eventually(t, "the actor's goroutines end", func() bool { a.box.Sweep(0); return a.left.Load() == 0 })
+	})
+	a.fakeNode = newFake(t, Config{Mailboxes: &a.boxes})
+	a.told = a.talks
+	create := &wire.TaskSpec{ID: a.c.Root().NextTask(), Parent: a.c.Root().Task, Kind: wire.TaskActorCreate, Opts: plain}
+	create.Actor = ids.ActorID(create.ID)
+	hs, err := a.c.Submit(t.Context(), create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.actor, a.h = create.Actor, hs[0]
+	a.way = talk.Way{Actor: a.actor, Instance: 9, Channel: 1, Groups: []string{"", "other"}}
+	return a
+}
+
+// talks is the owner. The fake node's lock is held.
+func (a *host) talks(m wire.Msg) []wire.Msg {
+	switch m := m.(type) {
+	case *talk.AskWay:
+		way := a.way
+		a.way.Channel++
+		return []wire.Msg{&way}
+	case *talk.AskWord:
+		return []wire.Msg{&talk.Over{Actor: a.actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}}
+	case *talk.Adopt:
+		for i := range max(0, int(m.Spec.Opts.NumReturns)) {
+			a.held[m.Spec.ID.Return(i)] = true
+		}
+		a.reported(m.Spec.ID, m.Outcome)
+		return []wire.Msg{&talk.Adopted{Task: m.Spec.ID}}
+	case *talk.Report:
+		a.reported(m.Task, &m.Outcome)
+	}
+	return nil
+}
+
+func (a *host) reported(task ids.TaskID, o *talk.Outcome) {
+	if o == nil {
+		return
+	}
+	for i, r := range o.Results {
+		if _, stored := a.extents[task.Return(i)]; !stored {
+			a.objects[task.Return(i)] = r
+		}
+	}
+}
+
+// call makes a call of the actor.
+func (a *host) call(opts *wire.TaskOptions, with ...func(*wire.TaskSpec)) (*wire.TaskSpec, []*Handle) {
+	a.t.Helper()
+	spec := &wire.TaskSpec{ID: a.c.Root().NextTask(), Parent: a.c.Root().Task, Kind: wire.TaskActorCall, Actor: a.actor, Opts: opts}
+	for _, w := range with {
+		w(spec)
+	}
+	hs, err := a.c.Submit(a.t.Context(), spec)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return spec, hs
+}
+
+// saw tells how many messages of a type the node has seen.
+func saw[M wire.Msg](a *host) (all []M) {
+	for _, m := range a.log {
+		if x, ok := m.(M); ok {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+func (*host) Answered(direct.HostEffect)  {}
+func (*host) TellOwner(direct.HostEffect) {}
+func (*host) NotHere(direct.HostEffect)   {}
+func (*host) Fallen(direct.HostEffect)    {}
+func (*host) Begun(direct.HostEffect)     {}
+func (*host) Interrupt(*direct.Incoming)  {}
+func (a *host) Panicked(event string, reason any, _ int) {
+	a.t.Errorf("%s brings a core down: %v", event, reason)
+}
+
+// says is an outcome of one value.
+func says(s string, refs ...ids.ObjectID) *direct.Outcome {
+	return &direct.Outcome{Bytes: int64(len(s)), Value: &talk.Answer{Results: []wire.Result{
+		{Kind: wire.ResultInline, Size: uint64(len(s)), Value: wire.Value{Data: []byte(s), Refs: refs}}}}}
+}
+
+func wantValue(t *testing.T, c *Client, h *Handle, want string) {
+	t.Helper()
+	if d, err := c.Get1(t.Context(), h); err != nil || string(d.Value.Data) != want {
+		t.Errorf("the call came to %q, %v; want %q", d.Value.Data, err, want)
+	}
+}
+
+// Of a call that goes straight the owner hears nothing, from its begin to its end.
+func TestACallGoesStraight(t *testing.T) {
+	a := newHost(t, func(s *wire.TaskSpec) *direct.Outcome { return says(s.ID.String()) })
+	for range 3 {
+		spec, hs := a.call(plain)
+		wantValue(t, a.c, hs[0], spec.ID.String())
+		hs[0].Release()
+		if a.c.Cancel(wire.Cancel{Task: spec.ID}) != nil {
+			t.Error("a call that has ended is not cancelled in vain")
+		}
+	}
+	_, _ = a.call(&wire.TaskOptions{Func: "f"}) // a tell
+	a.until("the way is asked for", func() bool { return len(saw[*talk.AskWay](a)) == 1 })
+	a.c.Flush()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(saw[*talk.AskWay](a)) != 1 || a.count(wire.KindSubmit) != 1 || a.count(wire.KindGet) != 0 || a.count(wire.KindRelease) != 0 {
+		t.Errorf("the owner was told %v", a.log)
+	}
+	if n := a.c.Handles(); n != 1 {
+		t.Errorf("%d handles are left, want the actor's", n)
+	}
+}
+
+// A reference that is passed on makes the owner know of the call, before its end or after.
+func TestAReferenceIsPassedOn(t *testing.T) {
+	run := make(chan struct{}, 2)
+	began := make(chan struct{}, 2)
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { began <- struct{}{}; <-run; return says("it") })
+	first, early := a.call(plain)
+	<-began
+	early[0].Passed()
+	early[0].Passed()
+	run <- struct{}{}
+	wantValue(t, a.c, early[0], "it")
+	a.until("the outcome is reported", func() bool { return len(saw[*talk.Report](a)) == 1 })
+	run <- struct{}{}
+	second, late := a.call(plain)
+	wantValue(t, a.c, late[0], "it")
+	late[0].Passed()
+	a.until("both are adopted", func() bool { return len(saw[*talk.Adopt](a)) == 2 })
+	a.mu.Lock()
+	adopted := saw[*talk.Adopt](a)
+	a.mu.Unlock()
+	if len(adopted) != 2 || adopted[0].Spec != first || adopted[0].Outcome != nil || adopted[0].Channel != 1 || adopted[0].No != 1 ||
+		adopted[1].Spec != second || adopted[1].Outcome == nil || len(adopted[1].Outcome.Results) != 1 {
+		t.Errorf("the owner was told %+v", adopted)
+	}
+	for _, h := range []*Handle{early[0], late[0]} {
+		h.Release()
+	}
+	a.c.Flush()
+	a.until("what the owner knows is released", func() bool { return !a.held[early[0].id] && !a.held[late[0].id] })
+}
+
+// What values have references to is held as long as needed: of arguments until the end of the call, of results as long as these.
+func TestReferencesInCallsAreHeld(t *testing.T) {
+	run := make(chan struct{}, 1)
+	var gives ids.ObjectID
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { <-run; return says("it", gives) })
+	arg, err := a.c.Put(t.Context(), wire.Value{Data: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gives = ids.RootTask(7, 1).Put(77)
+	a.mu.Lock()
+	a.objects[gives] = wire.Result{Kind: wire.ResultInline}
+	a.mu.Unlock()
+	_, hs := a.call(plain, func(s *wire.TaskSpec) { s.Args = []wire.Arg{{Value: wire.Value{Refs: []ids.ObjectID{arg.id}}}} })
+	arg.Release()
+	a.c.Flush()
+	held := func(id ids.ObjectID) bool { a.mu.Lock(); defer a.mu.Unlock(); return a.held[id] }
+	a.until("the way is asked for", func() bool { return len(saw[*talk.AskWay](a)) == 1 })
+	if !held(arg.id) {
+		t.Error("the argument was released under the call")
+	}
+	run <- struct{}{}
+	wantValue(t, a.c, hs[0], "it")
+	a.until("the argument is released after the call", func() bool { return !a.held[arg.id] })
+	if !held(gives) {
+		t.Error("nobody holds what the result refers to")
+	}
+	hs[0].Release()
+	a.until("what the result refers to is released with it", func() bool { return !a.held[gives] })
+}
+
+// A call with a reference as an argument goes by the owner, after all that has gone straight; what is called behind it goes when it has ended.
+func TestCallsKeepTheirOrderOverBothWays(t *testing.T) {
+	run := make(chan struct{}, 2)
+	a := newHost(t, func(s *wire.TaskSpec) *direct.Outcome { <-run; return says(s.ID.String()) })
+	arg, err := a.c.Put(t.Context(), wire.Value{Data: []byte("x")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, h1 := a.call(plain)
+	two, h2 := a.call(plain, func(s *wire.TaskSpec) { s.Args = []wire.Arg{{Ref: arg.id}} })
+	three, h3 := a.call(plain)
+	submits := func() (all []*wire.TaskSpec) {
+		for _, m := range saw[*wire.Submit](a) {
+			if m.Spec.Kind == wire.TaskActorCall {
+				all = append(all, m.Spec)
+			}
+		}
+		return all
+	}
+	a.mu.Lock()
+	if len(submits()) != 0 {
+		t.Error("a call overtakes one that has gone straight")
+	}
+	a.mu.Unlock()
+	run <- struct{}{}
+	wantValue(t, a.c, h1[0], one.ID.String())
+	a.until("the second is submitted", func() bool { s := submits(); return len(s) == 1 && s[0] == two && two.Seq == 1 })
+	run <- struct{}{} // for the third, which does not go yet
+	if h3[0].Ready() {
+		t.Error("a call overtakes one that goes by the owner")
+	}
+	a.resolveInline(h2[0].id, "two")
+	wantValue(t, a.c, h2[0], "two")
+	wantValue(t, a.c, h3[0], three.ID.String())
+	for _, h := range []*Handle{h1[0], h2[0], h3[0]} {
+		h.Release()
+	}
+	a.c.Flush()
+	a.until("what was submitted is released", func() bool { return !a.held[h2[0].id] })
+}
+
+// A stream goes by the owner too. Its reader does not ask before the owner knows it.
+func TestAStreamIsReadOnceItIsSubmitted(t *testing.T) {
+	run := make(chan struct{}, 1)
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { <-run; return says("it") })
+	_, _ = a.call(plain)
+	spec, _ := a.call(&wire.TaskOptions{Func: "f", NumReturns: wire.Streaming}, func(s *wire.TaskSpec) { a.c.Reads(s.ID) })
+	item := make(chan error)
+	go func() {
+		_, _, err := a.c.Next(t.Context(), spec.ID, 0)
+		item <- err
+	}()
+	run <- struct{}{}
+	a.until("it is asked for", func() bool { return len(saw[*wire.StreamNext](a)) == 1 })
+	a.mu.Lock()
+	asked := false
+	for _, m := range a.log {
+		if s, ok := m.(*wire.Submit); ok && s.Spec == spec && asked {
+			t.Error("an item was asked for before the submit")
+		}
+		_, next := m.(*wire.StreamNext)
+		asked = asked || next
+	}
+	a.mu.Unlock()
+	a.emit(spec.ID, 0, wire.Result{})
+	if err := <-item; err != nil {
+		t.Error(err)
+	}
+}
+
+// Where there is no channel all calls are tasks; where the actor is dead they fail.
+func TestThereIsNoChannel(t *testing.T) {
+	a := newHost(t, nil)
+	a.way = talk.Way{Actor: a.actor, ByOwner: true}
+	spec, hs := a.call(plain)
+	a.until("it is submitted", func() bool { return len(saw[*wire.Submit](a)) == 2 })
+	a.resolveInline(hs[0].id, "by the owner")
+	wantValue(t, a.c, hs[0], "by the owner")
+	if spec.Seq != 1 {
+		t.Errorf("its number is %d", spec.Seq)
+	}
+	b := newHost(t, nil)
+	b.way = talk.Way{Actor: b.actor, Dead: true, Err: errs.New(errs.CodeActorDied, "it is dead")}
+	_, hs = b.call(plain)
+	if _, err := b.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrActorDied) {
+		t.Errorf("a call of a dead actor gives %v", err)
+	}
+	c := newHost(t, nil) // its instance ends before the client finds it
+	c.boxes.Remove(c.box)
+	_, hs = c.call(plain)
+	if _, err := c.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrActorDied) {
+		t.Errorf("a call of an actor that has just died gives %v", err)
+	}
+}
+
+// A call is cancelled where it is, and ends at its deadline.
+func TestACallThatGoesStraightEndsEarly(t *testing.T) {
+	run := make(chan struct{})
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { <-run; return says("it") })
+	defer close(run)
+	_, runs := a.call(plain)
+	second, waits := a.call(plain)
+	if err := a.c.Cancel(wire.Cancel{Task: second.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.c.Get1(t.Context(), waits[0]); !errors.Is(err, errs.ErrCancelled) {
+		t.Errorf("a call that was cancelled in its queue gives %v", err)
+	}
+	_, late := a.call(plain, func(s *wire.TaskSpec) { s.Deadline = a.c.At(time.Now().Add(20 * time.Millisecond)) })
+	if _, err := a.c.Get1(t.Context(), late[0]); !errors.Is(err, errs.ErrDeadline) {
+		t.Errorf("a call past its deadline gives %v", err)
+	}
+	if err := a.c.Cancel(wire.Cancel{Task: runs[0].id.Task, Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.c.Get1(t.Context(), runs[0]); !errors.Is(err, errs.ErrCancelled) {
+		t.Errorf("a call that was cancelled by force gives %v", err)
+	}
+}
+
+// A result that lies in the store is fetched once somebody wants its bytes.
+func TestAStoredResultIsFetched(t *testing.T) {
+	a := newHost(t, nil)
+	sealed := make(chan struct{})
+	a.run = func(s *wire.TaskSpec) *direct.Outcome {
+		<-sealed
+		return &direct.Outcome{Value: &talk.Answer{Results: []wire.Result{{Kind: wire.ResultStored, Size: 5}}}}
+	}
+	_, hs := a.call(plain)
+	hs[0].Passed() // as the actor's process does before it asks for room
+	got := make(chan error)
+	go func() {
+		d, err := a.c.Get1(t.Context(), hs[0])
+		if err == nil && string(d.Value.Data) != "large" {
+			err = errors.New("it came to " + string(d.Value.Data))
+		}
+		d.Release()
+		got <- err
+	}()
+	a.resolveStored(hs[0].id, "large")
+	close(sealed)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that is closed closes its channels; what runs runs on.
+func TestACloseClosesChannels(t *testing.T) {
+	run, ran := make(chan struct{}), make(chan struct{})
+	began := make(chan struct{})
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { close(began); <-run; close(ran); return says("it") })
+	_, hs := a.call(plain)
+	<-began
+	if err := a.c.Close(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrShutdown) {
+		t.Errorf("a closed client gives %v", err)
+	}
+	close(run)
+	<-ran
+}
