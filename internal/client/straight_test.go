@@ -29,7 +29,7 @@ type host struct {
 }
 
 // newHost makes an actor whose methods run does.
-func newHost(t *testing.T, run func(spec *wire.TaskSpec) *direct.Outcome) *host {
+func newHost(t testing.TB, run func(spec *wire.TaskSpec) *direct.Outcome) *host {
 	t.Helper()
 	a := &host{run: run}
 	a.box = shell.NewMailbox(shell.Config{HostConfig: direct.HostConfig{Groups: []int{1, 1}, Unread: 1 << 20}, Instance: 9, Up: a,
@@ -384,4 +384,22 @@ func TestACloseClosesChannels(t *testing.T) {
 	}
 	close(run)
 	<-ran
+}
+
+// A call through the client into a mailbox and back: what the codec, and the method, do not take.
+func BenchmarkStraightAsk(b *testing.B) {
+	o := says("it")
+	a := newHost(b, func(*wire.TaskSpec) *direct.Outcome { return o })
+	b.ReportAllocs()
+	for b.Loop() {
+		spec := &wire.TaskSpec{ID: a.c.Root().NextTask(), Parent: a.c.Root().Task, Kind: wire.TaskActorCall, Actor: a.actor, Opts: plain}
+		hs, err := a.c.Submit(b.Context(), spec)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := a.c.Get1(b.Context(), hs[0]); err != nil {
+			b.Fatal(err)
+		}
+		hs[0].Release()
+	}
 }

@@ -27,6 +27,7 @@ type node struct {
 	box       *Mailbox          // guarded by mu: the instance that there is
 	instances uint64            // guarded by mu
 	dead      bool              // guarded by mu: no other follows
+	lost      bool              // the next channel leads to an instance that is not found
 	byOwner   bool              // guarded by mu: there are no channels
 	of        sync.Map          // the mailbox of each channel
 	boxes     map[*Mailbox]bool // guarded by mu: whether its instance has ended
@@ -89,8 +90,11 @@ func (n *node) AskWay(c *Callee) {
 		default:
 			n.open.Add(1)
 			ch := direct.Channel(n.channels.Add(1))
+			if n.lost {
+				n.lost, box = false, nil
+			}
 			n.of.Store(ch, box)
-			c.Open(box, Way{Instance: box.cfg.Instance, Channel: ch, Credit: 1 << 16, Retries: n.retries, Groups: []string{""}})
+			c.Open(box, Way{Channel: ch, Credit: 1 << 16, Retries: n.retries, Groups: []string{""}})
 		}
 	})
 }
@@ -131,7 +135,9 @@ func (n *node) Report(*Call, *direct.Outcome) {}
 func (n *node) HangUp(ch direct.Channel) {
 	n.open.Add(-1)
 	n.later(func() {
-		n.boxOf(ch).Tell(direct.Dropped{Channel: ch})
+		if box := n.boxOf(ch); box != nil {
+			box.Tell(direct.Dropped{Channel: ch})
+		}
 	})
 }
 func (n *node) Settles(*Call, *direct.Outcome)     {}

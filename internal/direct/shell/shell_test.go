@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"mobula/internal/direct"
 	"mobula/internal/errs"
@@ -269,4 +270,33 @@ func TestAChannelIsCut(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A channel to an instance that has ended before it is found leads nowhere: what was to go on it has not begun, and waits for the next instance.
+func TestAChannelLeadsNowhere(t *testing.T) {
+	with(t, echo, func(t *testing.T, n *node) {
+		n.lost = true
+		if o := n.call(caller(1), 1).get(); o.Err != nil || o.Value != 1 {
+			t.Errorf("it came to %+v", o)
+		}
+	})
+}
+
+// A process that makes no calls any more closes its channels. What runs ends, and nobody there hears of it.
+func TestAProcessCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := make(chan struct{})
+		n := newNode(direct.HostConfig{Groups: []int{1}, Unread: 4096}, func(in *direct.Incoming) direct.Finished { <-run; return echo(in) })
+		k := n.call(caller(1), 1)
+		n.rest()
+		n.p.Close()
+		close(run)
+		n.rest()
+		select {
+		case o := <-k.Own.(*waiting).end:
+			t.Errorf("it came to %+v", o)
+		default:
+		}
+		n.box.Sweep(0)
+	})
 }
