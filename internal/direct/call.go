@@ -54,6 +54,7 @@ type stage uint8
 const (
 	inLine    stage = iota // it waits for its turn, an argument, or a way
 	onChannel              // it was sent
+	late                   // its deadline has passed, and its host has yet to answer: those behind it do not overtake it
 	withOwner              // it was submitted
 	ended
 )

@@ -118,6 +118,8 @@ func (c *Caller) step(ev Event) {
 		c.letGo(e.Call)
 	case Adopted:
 		c.ownerKnows(e.Call)
+	case OwnerLost:
+		c.ownerLost()
 	case Relieve:
 		c.relieve(e.Bytes)
 	}
@@ -194,7 +196,7 @@ func (c *Caller) cancel(k *Call, force bool, err *errs.Error) {
 		c.withdraw(k, force)
 	case withOwner:
 		c.do(Effect{Do: Revoke, Call: k, Force: force})
-	case ended:
+	case late, ended:
 	}
 }
 
@@ -213,10 +215,9 @@ func (c *Caller) expired(k *Call) {
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
 		c.withdraw(k, false)
-		c.leave(c.ch, k)
 		c.settle(k, &Outcome{Err: err})
-		c.goOn(k.Caller)
-	case withOwner, ended:
+		k.stage = late
+	case late, withOwner, ended:
 	}
 }
 

@@ -16,7 +16,11 @@ func (c *Caller) answered(e *Answered) {
 	}
 	k := ch.call(e.No)
 	switch {
-	case k == nil: // it has expired
+	case k == nil: // it has ended with a core that was lost
+	case k.stage == late:
+		c.leave(ch, k)
+		c.touch(k).stage = ended
+		c.goOn(k.Caller)
 	case e.Said != SaidNothing:
 		c.touch(k).said, k.outcome = e.Said, e.Outcome
 		ch.said = min(ch.said, e.AckNo-1)
@@ -70,7 +74,8 @@ func (c *Caller) idle(ch *channel) {
 }
 
 func (c *Caller) opened(e Opened) {
-	if c.way != asked {
+	if c.way != asked { // the answer to a question that was asked twice
+		c.do(Effect{Do: HangUp, Channel: e.Channel})
 		return
 	}
 	ch := &channel{credit: e.Credit, first: 1, facts: facts{id: e.Channel, instance: e.Instance, limit: e.Credit, said: math.MaxUint64}}
@@ -126,6 +131,25 @@ func (c *Caller) broke(ch *channel, last bool) {
 	c.do(Effect{Do: AskWord, Channel: ch.id})
 }
 
+// ownerLost asks again what an owner was asked that is lost, and tells again what it was told. What had ended it has in its log.
+func (c *Caller) ownerLost() {
+	if c.way == asked {
+		c.do(Effect{Do: AskWay})
+	}
+	for _, ch := range c.channels {
+		if ch.broke && !ch.over {
+			c.do(Effect{Do: AskWord, Channel: ch.id})
+		}
+	}
+	for _, l := range c.list {
+		for _, k := range l.calls.All() {
+			if k.adopted {
+				c.adopt(k)
+			}
+		}
+	}
+}
+
 // doubt has calls wait for the node's word.
 func (c *Caller) doubt(ch *channel) {
 	if c.way == straight && c.ch == ch {
@@ -160,6 +184,8 @@ func (c *Caller) over(ch *channel, e *Over) {
 	for _, k := range ch.flight.All() {
 		switch {
 		case k == nil:
+		case k.stage == late:
+			c.touch(k).stage = ended
 		case k.final != nil:
 			c.settle(k, &Outcome{Err: k.final})
 		case e.Next != NextNone && c.again(k, e):

@@ -90,7 +90,7 @@ func (c *Caller) adopt(k *Call) {
 	switch k.stage {
 	case onChannel:
 		e.Channel, e.Instance, e.No = c.ch.id, c.ch.instance, k.no
-	case ended:
+	case late, ended:
 		e.Outcome = k.outcome
 	case inLine, withOwner:
 	}

@@ -99,6 +99,9 @@ type Released struct{ Call *Call }
 // Adopted is the owner's answer to Adopt.
 type Adopted struct{ Call *Call }
 
+// OwnerLost says that the owner was made anew, and knows nothing of channels and of adopted calls that have not ended. All channels are cut before.
+type OwnerLost struct{}
+
 // Relieve says that this process has more bytes of results that only it has than it may, over all actors. So many of these, the oldest, are given to the owner.
 type Relieve struct{ Bytes int64 }
 
@@ -118,6 +121,7 @@ func (OwnerAnswered) toCaller() {}
 func (Leaves) toCaller()        {}
 func (Released) toCaller()      {}
 func (Adopted) toCaller()       {}
+func (OwnerLost) toCaller()     {}
 func (Relieve) toCaller()       {}
 
 // Do is what an Effect asks for.

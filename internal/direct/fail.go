@@ -6,8 +6,14 @@ package direct
 func Fail(calls []*Call, o *Outcome) (effects []Effect) {
 	for _, k := range calls {
 		s := &k.kept
-		if s.stage == ended {
+		switch s.stage {
+		case late:
+			s.stage = ended
+			k.standing = *s
 			continue
+		case ended:
+			continue
+		case inLine, onChannel, withOwner:
 		}
 		submitted := s.stage == withOwner
 		s.stage, s.outcome = ended, o

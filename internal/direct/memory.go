@@ -41,7 +41,7 @@ func NewCaller(m *Memory, calls []*Call) *Caller {
 	}
 	slices.SortFunc(calls, func(a, b *Call) int { return cmp.Compare(a.no, b.no) })
 	for _, k := range calls {
-		if k.stage == onChannel {
+		if k.stage == onChannel || k.stage == late {
 			c.ch.takeBack(k)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Caller) take(k *Call) {
 		if k.alone {
 			c.results.add(k)
 		}
-	case onChannel:
+	case onChannel, late:
 	}
 }
 

@@ -21,8 +21,9 @@ type node struct {
 	dead      bool
 	why       *errs.Error
 	outcomes  map[ids.TaskID]*Outcome
-	tasks     []*ownCall        // that it makes itself and that have no outcome, in order
-	told      map[adopted1]bool // what it was told of adopted calls
+	tasks     []*ownCall              // that it makes itself and that have no outcome, in order
+	submitted map[ids.TaskID]*process // by whom, last
+	told      map[adopted1]bool       // what it was told of adopted calls
 }
 
 var theActor = ids.ActorID(ids.Derive(ids.RootTask(1, 1), 1))
@@ -53,7 +54,7 @@ type stillThere struct{ Channel Channel }
 func (stillThere) toHost() {}
 
 func newNode(s *sim) *node {
-	return &node{s: s, ways: NewWays(), pipes: map[Channel]*pipe{}, outcomes: map[ids.TaskID]*Outcome{}, told: map[adopted1]bool{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
+	return &node{s: s, ways: NewWays(0), submitted: map[ids.TaskID]*process{}, pipes: map[Channel]*pipe{}, outcomes: map[ids.TaskID]*Outcome{}, told: map[adopted1]bool{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
 }
 
 func (n *node) step(e WaysEvent) {
@@ -119,6 +120,24 @@ func (n *node) start() {
 	h.fromN = append(h.fromN, Linked{ownersChannel})
 	n.step(Began{Actor: theActor, Instance: h.id, Host: ids.ClientID(1000 + h.id)})
 	n.pushAll()
+}
+
+// lose makes the owner anew. What the rest of it knows is in its log.
+func (n *node) lose() {
+	n.s.logf("the owner is made anew")
+	n.s.seen["owner lost"]++
+	n.ways, n.told = NewWays(n.ways.last), map[adopted1]bool{}
+	if h := n.current; h != nil {
+		n.step(Began{Actor: theActor, Instance: h.id, Host: ids.ClientID(1000 + h.id)})
+	}
+	if n.dead {
+		n.step(Ended{Actor: theActor, Dead: true, Err: n.why})
+	}
+	for _, p := range n.s.procs {
+		if !p.dead {
+			p.fromN = append(p.fromN, OwnerLost{})
+		}
+	}
 }
 
 func (n *node) askWay(p *process) {
@@ -197,7 +216,10 @@ func (n *node) resolve(id ids.TaskID, o *Outcome) {
 
 // answer gives a call's outcome to the process that has submitted it.
 func (n *node) answer(id ids.TaskID) {
-	p := n.process(n.ways.adopted[id].by)
+	p := n.submitted[id]
+	if p == nil {
+		return // it was adopted, and the owner has made it
+	}
 	if i := slices.IndexFunc(p.mine, func(x *spec) bool { return x.call.ID == id }); i >= 0 && !p.dead {
 		p.fromN = append(p.fromN, OwnerAnswered{p.mine[i].call, n.outcomes[id]})
 	}
@@ -231,7 +253,19 @@ func (n *node) pushAll() {
 	}
 }
 
+// logged tells whether a call is in the log of an owner before this one.
+func (n *node) logged(id ids.TaskID) bool {
+	return !n.ways.Knows(id) && (n.outcomes[id] != nil || slices.ContainsFunc(n.tasks, func(t *ownCall) bool { return t.call.ID == id }))
+}
+
 func (n *node) submit(k *Call, p *process) {
+	n.submitted[k.ID] = p
+	if n.logged(k.ID) {
+		if n.outcomes[k.ID] != nil {
+			n.answer(k.ID)
+		}
+		return
+	}
 	n.step(Submitted{Client: p.id, Call: k.ID, Actor: theActor, Tries: k.Tries()})
 }
 
@@ -251,6 +285,10 @@ func (n *node) done(h *instance, id ids.TaskID, said Said, o *Outcome) {
 }
 
 func (n *node) adopt(p *process, k *Call, c Channel, no uint64, tries int32, o *Outcome) {
+	if n.logged(k.ID) {
+		p.fromN = append(p.fromN, Adopted{k})
+		return
+	}
 	once := adopted1{p, k.ID, c, no, tries, o}
 	if n.told[once] && (c != 0 || o != nil) {
 		n.s.fatalf("call %v is given to the owner twice: %+v", short(k.ID), once)

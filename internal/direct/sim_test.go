@@ -309,6 +309,8 @@ func (s *sim) disturb() {
 				c.cut, c.calls, c.answers = true, nil, nil
 			}
 		}
+	case n == 18 && !s.quiet && s.rnd.IntN(4) == 0:
+		s.node.lose()
 	case n == 19:
 		for _, c := range s.node.channels {
 			if c.from == p && s.rnd.IntN(4) == 0 {
@@ -329,6 +331,9 @@ func (s *sim) fatalf(format string, args ...any) { panic(failure(fmt.Sprintf(for
 func (p *process) step(e Event) {
 	s := p.s
 	s.logf("  %s <- %T %s", p.name, e, tell(e))
+	if _, ok := e.(OwnerLost); ok {
+		p.cutAll()
+	}
 	if o, ok := e.(Opened); ok {
 		p.to[o.Channel] = s.node.pipes[o.Channel]
 	}
@@ -358,6 +363,19 @@ func (p *process) step(e Event) {
 	}
 	if over := p.core.Held() - budget; over > 0 {
 		p.step(Relieve{over})
+	}
+}
+
+// cutAll cuts all channels of a process.
+func (p *process) cutAll() {
+	for _, c := range p.s.node.channels {
+		if p.to[c.id] == c && !c.finished {
+			c.cut, c.calls, c.answers, c.finished = true, nil, nil, true
+			p.step(Broke{Channel: c.id})
+		}
+		if p.dead {
+			return
+		}
 	}
 }
 
@@ -430,7 +448,8 @@ func (p *process) do(f Effect) {
 	case AskWay:
 		write(func() { n.askWay(p) })
 	case AskWord:
-		write(func() { n.step(WordAsked{f.Channel}) })
+		ch := f.Channel
+		write(func() { n.step(WordAsked{p.id, theActor, ch}) })
 	case Send:
 		c := p.to[f.Channel]
 		if c == nil {
@@ -470,7 +489,7 @@ func (p *process) do(f Effect) {
 	case Report:
 		write(func() { n.report(k.ID, f.Outcome) })
 	case Depart:
-		if !n.ways.Knows(k.ID) {
+		if !n.ways.Knows(k.ID) && s.seen["owner lost"] == 0 {
 			s.fatalf("a reference to %v leaves, and the owner does not know it", short(k.ID))
 		}
 		s.of[k].left = true
@@ -689,7 +708,7 @@ func TestCallsGoStraight(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again"} {
+	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost"} {
 		if seen[what] == 0 {
 			t.Errorf("no seed has seen this: %s", what)
 		}

@@ -66,6 +66,7 @@ type adoption struct {
 	order    uint64 // among the calls that this has made of the actor
 	actor    ids.ActorID
 	own      bool // it goes by the owner
+	astray   bool // it is on a channel that an owner before this one has given
 	resolved bool
 	channel  Channel // where it is, or, since its process is gone, is asked for
 	instance Instance
@@ -79,9 +80,10 @@ type adoption struct {
 // unsent is the number of a call that was not sent, from which on they are beyond all that were.
 const unsent = 1 << 62
 
-// NewWays makes the core of a job whose actors nobody has called.
-func NewWays() *Ways {
-	return &Ways{actors: make(map[ids.ActorID]*place), channels: make(map[Channel]*lane), adopted: make(map[ids.TaskID]*adoption), clients: make(map[ids.ClientID]*caller)}
+// NewWays makes the core of a job whose actors nobody has called, or that of an owner that was made anew. Channels are numbered from the one after last: an owner before
+// this one may have given others.
+func NewWays(last Channel) *Ways {
+	return &Ways{last: last, actors: make(map[ids.ActorID]*place), channels: make(map[Channel]*lane), adopted: make(map[ids.TaskID]*adoption), clients: make(map[ids.ClientID]*caller)}
 }
 
 // Step takes an event. The effects are valid until the next step.
@@ -98,7 +100,7 @@ func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
 	case WayAsked:
 		w.wayAsked(e)
 	case WordAsked:
-		w.wordAsked(e.Channel)
+		w.wordAsked(e)
 	case Lives:
 		w.lives(e.Channel)
 	case HungUp:
@@ -204,7 +206,9 @@ func (w *Ways) instanceEnded(e Ended) {
 	if p.past[e.Instance] != nil {
 		return
 	}
-	p.past[e.Instance] = &past{Ended: e}
+	if e.Instance != 0 {
+		p.past[e.Instance] = &past{Ended: e}
+	}
 	if p.instance == e.Instance {
 		p.instance, p.host, p.why = 0, 0, e.Err
 	}
@@ -243,13 +247,18 @@ func (w *Ways) sayOver(l *lane, e Ended) {
 	if e.Dead {
 		over.Next = NextNone
 	}
-	w.do(WaysEffect{Do: SayOver, Client: l.client, Channel: l.id, Over: over})
+	w.do(WaysEffect{Do: SayOver, Client: l.client, Actor: l.actor, Channel: l.id, Over: over})
 }
 
 // wordAsked is answered when something is known of the instance. If it lives, as far as is known, its process is asked: its end may be on its way.
-func (w *Ways) wordAsked(c Channel) {
+func (w *Ways) wordAsked(e WordAsked) {
+	c := e.Channel
 	l := w.channels[c]
 	if l == nil {
+		if !w.isGone(e.Client) {
+			why := errs.New(errs.CodeActorUnavailable, "actor %v: the owner of the job was made anew; the actor may have run the call", e.Actor)
+			w.do(WaysEffect{Do: SayOver, Client: e.Client, Actor: e.Actor, Channel: c, Over: Over{Channel: c, Next: NextSame, Err: why}})
+		}
 		return
 	}
 	if w.actors[l.actor].past[l.instance] != nil {
@@ -267,7 +276,7 @@ func (w *Ways) lives(c Channel) {
 		return
 	}
 	why := errs.New(errs.CodeActorUnavailable, "actor %v: the connection to its process has broken; the actor lives, and may have run the call", l.actor)
-	w.do(WaysEffect{Do: SayOver, Client: l.client, Channel: c, Over: Over{Channel: c, Next: NextSame, Err: why}})
+	w.do(WaysEffect{Do: SayOver, Client: l.client, Actor: l.actor, Channel: c, Over: Over{Channel: c, Next: NextSame, Err: why}})
 }
 
 func (w *Ways) hungUp(c Channel) {

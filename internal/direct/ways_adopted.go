@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -56,6 +57,7 @@ func (w *Ways) adopting(e Adopting) {
 	}
 	w.of(a, e.Client)
 	a.order, a.retries, a.tries = e.Order, e.Retries, e.Tries
+	a.astray = e.Channel != 0 && w.channels[e.Channel] == nil
 	if w.goes(a, w.channels[e.Channel], e.No); e.Outcome != nil {
 		w.resolve(a, e.Outcome)
 	}
@@ -119,6 +121,10 @@ func (w *Ways) callerGone(id ids.ClientID) {
 		if a.own || a.resolved {
 			continue
 		}
+		if a.astray {
+			w.lostSight(a)
+			continue
+		}
 		l := w.channels[a.channel]
 		if l == nil && last[a.actor] != nil {
 			l, no = last[a.actor], no+1
@@ -159,6 +165,16 @@ func (w *Ways) hostGone(e HostGone) {
 		}
 	}
 	w.maybeForgetPast(p, e.Instance)
+}
+
+// lostSight decides about a call whose caller is gone, on a channel that an owner before this one had given: it may have begun.
+func (w *Ways) lostSight(a *adoption) {
+	if a.retries < 0 || a.tries < a.retries {
+		a.tries++
+		w.make(a)
+		return
+	}
+	w.resolve(a, &Outcome{Err: errs.New(errs.CodeActorUnavailable, "actor %v: the process that called it has died, and the owner of the job was made anew; the actor may have run the call", a.actor)})
 }
 
 // unheard decides about a call whose caller and host are gone: if it was sent, it may have begun.

@@ -15,7 +15,7 @@ type Began struct {
 	Host     ids.ClientID
 }
 
-// Ended says that an instance has ended, and what follows.
+// Ended says that an instance has ended, and what follows. Instance is 0 where there was none, or its end was told before: only Dead is new.
 type Ended struct {
 	Actor    ids.ActorID
 	Instance Instance
@@ -38,8 +38,12 @@ type WayAsked struct {
 	Keeps   bool // while the actor restarts, calls wait
 }
 
-// WordAsked is a process' AskWord.
-type WordAsked struct{ Channel Channel }
+// WordAsked is a process' AskWord. Of a channel that is not known, since an owner before this one has given it, nothing is known but that it has ended.
+type WordAsked struct {
+	Client  ids.ClientID
+	Actor   ids.ActorID
+	Channel Channel
+}
 
 // Lives is a host's answer to AskHost: the instance lives, though the channel has ended.
 type Lives struct{ Channel Channel }
