@@ -4,6 +4,9 @@ import "mobula/wire"
 
 // resync tells a component that has lost its volatile state what this process holds of it.
 func (re *rejoining) resync(m *wire.Resync) {
+	if m.Component == wire.ComponentOwner {
+		re.straight.ownerLost()
+	}
 	re.outbox.mu.Lock()
 	defer re.outbox.mu.Unlock()
 	if m.Component == wire.ComponentOwner {

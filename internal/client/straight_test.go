@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,6 +25,7 @@ type host struct {
 	actor ids.ActorID
 	h     *Handle // of the actor
 	way   talk.Way
+	word  direct.Over  // on channels that have broken
 	left  atomic.Int32 // goroutines of the actor
 	run   func(spec *wire.TaskSpec) *direct.Outcome
 }
@@ -31,7 +33,7 @@ type host struct {
 // newHost makes an actor whose methods run does.
 func newHost(t testing.TB, run func(spec *wire.TaskSpec) *direct.Outcome) *host {
 	t.Helper()
-	a := &host{run: run}
+	a := &host{run: run, word: direct.Over{Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}
 	a.box = shell.NewMailbox(shell.Config{HostConfig: direct.HostConfig{Groups: []int{1, 1}, Unread: 1 << 20}, Instance: 9, Up: a,
 		Run: func(in *direct.Incoming) direct.Finished {
 			return direct.Finished{Outcome: a.run(in.Payload.(*shell.Call).Own.(interface{ Spec() *wire.TaskSpec }).Spec())}
@@ -66,15 +68,15 @@ func (a *host) talks(m wire.Msg) []wire.Msg {
 		a.way.Channel++
 		return []wire.Msg{&way}
 	case *talk.AskWord:
-		return []wire.Msg{&talk.Over{Actor: a.actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}}
+		over := a.word
+		over.Channel = m.Channel
+		return []wire.Msg{&talk.Over{Actor: m.Actor, Over: over}}
 	case *talk.Adopt:
 		for i := range max(0, int(m.Spec.Opts.NumReturns)) {
 			a.held[m.Spec.ID.Return(i)] = true
 		}
 		a.reported(m.Spec.ID, m.Outcome)
 		return []wire.Msg{&talk.Adopted{Task: m.Spec.ID}}
-	case *talk.Report:
-		a.reported(m.Task, &m.Outcome)
 	}
 	return nil
 }
@@ -172,17 +174,17 @@ func TestAReferenceIsPassedOn(t *testing.T) {
 	early[0].Passed()
 	run <- struct{}{}
 	wantValue(t, a.c, early[0], "it")
-	a.until("the outcome is reported", func() bool { return len(saw[*talk.Report](a)) == 1 })
+	a.until("the outcome is reported", func() bool { return len(saw[*talk.Adopt](a)) == 2 })
 	run <- struct{}{}
 	second, late := a.call(plain)
 	wantValue(t, a.c, late[0], "it")
 	late[0].Passed()
-	a.until("both are adopted", func() bool { return len(saw[*talk.Adopt](a)) == 2 })
+	a.until("both are adopted", func() bool { return len(saw[*talk.Adopt](a)) == 3 })
 	a.mu.Lock()
 	adopted := saw[*talk.Adopt](a)
 	a.mu.Unlock()
-	if len(adopted) != 2 || adopted[0].Spec != first || adopted[0].Outcome != nil || adopted[0].Channel != 1 || adopted[0].No != 1 ||
-		adopted[1].Spec != second || adopted[1].Outcome == nil || len(adopted[1].Outcome.Results) != 1 {
+	if adopted[0].Spec != first || adopted[0].Outcome != nil || adopted[0].Channel != 1 || adopted[0].No != 1 ||
+		adopted[1].Spec != first || adopted[1].Outcome == nil || adopted[2].Spec != second || adopted[2].Outcome == nil || len(adopted[2].Outcome.Results) != 1 {
 		t.Errorf("the owner was told %+v", adopted)
 	}
 	for _, h := range []*Handle{early[0], late[0]} {
@@ -366,6 +368,30 @@ func TestAStoredResultIsFetched(t *testing.T) {
 	close(sealed)
 	if err := <-got; err != nil {
 		t.Error(err)
+	}
+}
+
+// An owner that was made anew knows no channel. What is under way ends by its word, and what is called then goes on a new one.
+func TestCallsSurviveTheOwner(t *testing.T) {
+	began, run := make(chan struct{}, 2), make(chan struct{}, 2)
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { began <- struct{}{}; <-run; return says("it") })
+	a.word = direct.Over{Next: direct.NextSame, Err: errs.New(errs.CodeActorUnavailable, "the owner was made anew")}
+	_, runs := a.call(plain)
+	<-began
+	a.c.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 2}})
+	if _, err := a.c.Get1(t.Context(), runs[0]); !errors.Is(err, errs.ErrActorUnavailable) {
+		t.Errorf("a call under way gives %v", err)
+	}
+	run <- struct{}{}
+	run <- struct{}{}
+	_, next := a.call(plain)
+	wantValue(t, a.c, next[0], "it")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, m := range saw[*wire.Holdings](a) {
+		if slices.Contains(m.Handles, runs[0].id) {
+			t.Error("the owner is told of a handle that it does not know")
+		}
 	}
 }
 

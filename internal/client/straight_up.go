@@ -23,8 +23,8 @@ func (s *straight) AskWay(c *shell.Callee) {
 }
 
 // AskWord asks the owner what has become of a channel.
-func (s *straight) AskWord(_ *shell.Callee, ch direct.Channel) {
-	_ = s.outbox.send(&talk.AskWord{Channel: ch})
+func (s *straight) AskWord(c *shell.Callee, ch direct.Channel) {
+	_ = s.outbox.send(&talk.AskWord{Actor: c.Actor(), Channel: ch})
 }
 
 // HangUp tells the owner that a channel is needed no more.
@@ -53,7 +53,8 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 
 // Report tells the owner what an adopted call has come to.
 func (s *straight) Report(k *shell.Call, o *direct.Outcome) {
-	_ = s.outbox.send(&talk.Report{Task: k.ID, Outcome: outcomeOf(o)})
+	to := outcomeOf(o)
+	_ = s.outbox.send(&talk.Adopt{Spec: messageOf(k).spec, Order: k.Order(), Tries: k.Tries(), Outcome: &to})
 }
 
 // outcomeOf is an outcome as the owner is told it.
@@ -177,6 +178,13 @@ func (s *straight) adopted(task ids.TaskID) {
 	s.mu.Unlock()
 	if m != nil {
 		m.Adopted()
+	}
+}
+
+// ownerLost has an owner that was made anew told what the one before knew, before it is told what this process holds.
+func (s *straight) ownerLost() {
+	if s.boxes != nil {
+		s.calls.OwnerLost()
 	}
 }
 

@@ -68,18 +68,29 @@ func (p *Process) Callee(actor ids.ActorID) *Callee {
 // Sweep lets go of what was not used since the sweep before: acknowledgements are passed on, channels are closed that were idle for so many sweeps, and actors are
 // forgotten of which nothing is left. It gives how many are not.
 func (p *Process) Sweep(sweeps int) int {
-	p.mu.RLock()
-	all := make([]*Callee, 0, len(p.callees))
-	for _, c := range p.callees {
-		all = append(all, c)
-	}
-	p.mu.RUnlock()
-	for _, c := range all {
+	for _, c := range p.all() {
 		c.sweep(sweeps)
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return len(p.callees)
+}
+
+func (p *Process) all() []*Callee {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	all := make([]*Callee, 0, len(p.callees))
+	for _, c := range p.callees {
+		all = append(all, c)
+	}
+	return all
+}
+
+// OwnerLost says that the owner was made anew: it is told and asked again what the one before was.
+func (p *Process) OwnerLost() {
+	for _, c := range p.all() {
+		c.ownerLost()
+	}
 }
 
 // Close ends all channels, since the process makes no calls any more. What is under way runs to its end, and nobody here hears of it.

@@ -24,6 +24,7 @@ type AskWay struct {
 // AskWord asks what has become of a channel that has broken: Over answers.
 type AskWord struct {
 	local
+	Actor   ids.ActorID
 	Channel direct.Channel
 }
 
@@ -34,7 +35,7 @@ type HangUp struct {
 }
 
 // Adopt tells of a call: the process holds a handle on each of its returns from now on, as after wire.Submit. Adopted answers the first one. It is said again when
-// what it says changes.
+// what it says changes, and to an owner that was made anew: that may know of the call, by its log, or not.
 type Adopt struct {
 	local
 	Spec    *wire.TaskSpec
@@ -43,13 +44,6 @@ type Adopt struct {
 	No      uint64         // there
 	Tries   int32          // retries that it has used
 	Outcome *Outcome       // what it came to; nil: it has not ended
-}
-
-// Report tells what an adopted call came to.
-type Report struct {
-	local
-	Task    ids.TaskID
-	Outcome Outcome
 }
 
 // Outcome is what a call came to: a result for each return, or an error.
