@@ -34,14 +34,16 @@ type place struct {
 	id       ids.ActorID
 	instance Instance // 0: there is none now
 	host     ids.ClientID
+	byOwner  bool // no channel may lead to instance
 	dead     bool
+	useless  bool // nobody can call it any more
 	why      *errs.Error
 	asking   []ids.ClientID // they wait for the next instance
 	lanes    map[Channel]*lane
 	past     map[Instance]*past
 }
 
-// past is an instance that has ended, as long as something of it is asked for.
+// past is an instance that has ended, as long as there is a channel to it.
 type past struct {
 	Ended
 	buried bool // its process is gone too
@@ -84,6 +86,9 @@ func NewWays() *Ways {
 	return &Ways{actors: make(map[ids.ActorID]*place), channels: make(map[Channel]*lane), adopted: make(map[ids.TaskID]*adoption), clients: make(map[ids.ClientID]*caller)}
 }
 
+// CountFrom gives the next channel the number after last: those of a core before this one may still be in use.
+func (w *Ways) CountFrom(last Channel) { w.last = max(w.last, last) }
+
 // Step takes an event. The effects are valid until the next step.
 func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
 	clear(w.effects)
@@ -95,6 +100,10 @@ func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
 		w.instanceEnded(e)
 	case HostGone:
 		w.hostGone(e)
+	case ProcessGone:
+		w.processGone(e.Host)
+	case Forgotten:
+		w.forgotten(e.Actor)
 	case WayAsked:
 		w.wayAsked(e)
 	case WordAsked:
@@ -157,9 +166,14 @@ func (w *Ways) isGone(id ids.ClientID) bool {
 
 func (w *Ways) began(e Began) {
 	p := w.place(e.Actor)
-	p.instance, p.host = e.Instance, e.Host
+	p.instance, p.host, p.byOwner = e.Instance, e.Host, e.ByOwner
 	for _, c := range w.asking(p) {
-		w.open(p, c)
+		if !e.ByOwner {
+			w.open(p, c)
+			continue
+		}
+		w.do(WaysEffect{Do: GoByOwner, Client: c, Actor: p.id})
+		w.maybeForget(c)
 	}
 }
 
@@ -186,7 +200,7 @@ func (w *Ways) wayAsked(e WayAsked) {
 	switch {
 	case p.dead:
 		w.do(WaysEffect{Do: SayNoWay, Client: e.Client, Actor: p.id, Dead: true, Err: p.why})
-	case e.ByOwner:
+	case e.ByOwner, p.instance != 0 && p.byOwner:
 		w.do(WaysEffect{Do: GoByOwner, Client: e.Client, Actor: p.id})
 	case p.instance != 0:
 		w.open(p, e.Client)
@@ -223,6 +237,7 @@ func (w *Ways) instanceEnded(e Ended) {
 			}
 		}
 	}
+	w.maybeForgetPast(p, e.Instance)
 }
 
 // lanesOf are the channels to an instance, in order.
@@ -243,7 +258,7 @@ func (w *Ways) sayOver(l *lane, e Ended) {
 	if e.Dead {
 		over.Next = NextNone
 	}
-	w.do(WaysEffect{Do: SayOver, Client: l.client, Channel: l.id, Over: over})
+	w.do(WaysEffect{Do: SayOver, Client: l.client, Actor: l.actor, Channel: l.id, Over: over})
 }
 
 // wordAsked is answered when something is known of the instance. If it lives, as far as is known, its process is asked: its end may be on its way.
@@ -267,7 +282,7 @@ func (w *Ways) lives(c Channel) {
 		return
 	}
 	why := errs.New(errs.CodeActorUnavailable, "actor %v: the connection to its process has broken; the actor lives, and may have run the call", l.actor)
-	w.do(WaysEffect{Do: SayOver, Client: l.client, Channel: c, Over: Over{Channel: c, Next: NextSame, Err: why}})
+	w.do(WaysEffect{Do: SayOver, Client: l.client, Actor: l.actor, Channel: c, Over: Over{Channel: c, Next: NextSame, Err: why}})
 }
 
 func (w *Ways) hungUp(c Channel) {
@@ -285,17 +300,33 @@ func (w *Ways) maybeDrop(l *lane) {
 		return
 	}
 	delete(w.channels, l.id)
-	delete(w.actors[l.actor].lanes, l.id)
+	p := w.actors[l.actor]
+	delete(p.lanes, l.id)
 	delete(w.client(l.client).lanes, l.id)
 	w.maybeForget(l.client)
-	w.maybeForgetPast(w.actors[l.actor], l.instance)
+	w.maybeForgetPast(p, l.instance)
+	w.maybeForgetPlace(p)
 	w.do(WaysEffect{Do: DropChannel, Host: l.host, Instance: l.instance, Channel: l.id})
 }
 
-// maybeForgetPast drops an instance that has ended, with its process, and of which nobody asks anything.
+// maybeForgetPast drops an instance that has ended, and of which nobody asks anything.
 func (w *Ways) maybeForgetPast(p *place, of Instance) {
-	if past := p.past[of]; past != nil && past.buried && len(p.lanesOf(of)) == 0 {
+	if p.past[of] != nil && len(p.lanesOf(of)) == 0 {
 		delete(p.past, of)
+	}
+}
+
+// forgotten drops an actor, when there is no channel to it any more.
+func (w *Ways) forgotten(id ids.ActorID) {
+	if p := w.actors[id]; p != nil {
+		p.useless = true
+		w.maybeForgetPlace(p)
+	}
+}
+
+func (w *Ways) maybeForgetPlace(p *place) {
+	if p.useless && len(p.lanes)+len(p.asking) == 0 {
+		delete(w.actors, p.id)
 	}
 }
 

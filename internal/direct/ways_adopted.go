@@ -146,8 +146,8 @@ func (w *Ways) buried(l *lane) bool {
 
 // hostGone deals with the calls of which a host can say nothing any more.
 func (w *Ways) hostGone(e HostGone) {
-	p := w.place(e.Actor)
-	if p.past[e.Instance] == nil || p.past[e.Instance].buried {
+	p := w.actors[e.Actor]
+	if p == nil || p.past[e.Instance] == nil || p.past[e.Instance].buried {
 		return
 	}
 	p.past[e.Instance].buried = true
@@ -158,7 +158,15 @@ func (w *Ways) hostGone(e HostGone) {
 			}
 		}
 	}
-	w.maybeForgetPast(p, e.Instance)
+}
+
+// processGone is HostGone of each instance that has a channel: of others nothing is asked.
+func (w *Ways) processGone(host ids.ClientID) {
+	for _, ch := range slices.Sorted(maps.Keys(w.channels)) {
+		if l := w.channels[ch]; l != nil && l.host == host {
+			w.hostGone(HostGone{Actor: l.actor, Instance: l.instance})
+		}
+	}
 }
 
 // unheard decides about a call whose caller and host are gone: if it was sent, it may have begun.

@@ -13,14 +13,15 @@ type Began struct {
 	Actor    ids.ActorID
 	Instance Instance
 	Host     ids.ClientID
+	ByOwner  bool // no channel may lead there
 }
 
-// Ended says that an instance has ended, and what follows.
+// Ended says that an instance has ended, and what follows. That an actor is dead which has no instance it says too.
 type Ended struct {
 	Actor    ids.ActorID
-	Instance Instance
-	Dead     bool // no other follows
-	Keeps    bool // calls that have not begun wait for the next
+	Instance Instance // 0: there was none
+	Dead     bool     // no other follows
+	Keeps    bool     // calls that have not begun wait for the next
 	Err      *errs.Error
 }
 
@@ -29,6 +30,12 @@ type HostGone struct {
 	Actor    ids.ActorID
 	Instance Instance
 }
+
+// ProcessGone says HostGone of all instances that a process has had and whose end was told.
+type ProcessGone struct{ Host ids.ClientID }
+
+// Forgotten says that nobody can call a dead actor any more.
+type Forgotten struct{ Actor ids.ActorID }
 
 // WayAsked is a process' AskWay. An actor of which nothing was said yet is being made.
 type WayAsked struct {
@@ -91,20 +98,22 @@ type NeverCame struct {
 	No      uint64
 }
 
-func (Began) toWays()      {}
-func (Ended) toWays()      {}
-func (HostGone) toWays()   {}
-func (WayAsked) toWays()   {}
-func (WordAsked) toWays()  {}
-func (Lives) toWays()      {}
-func (HungUp) toWays()     {}
-func (Adopting) toWays()   {}
-func (Submitted) toWays()  {}
-func (Resolved) toWays()   {}
-func (Freed) toWays()      {}
-func (CallerGone) toWays() {}
-func (Told) toWays()       {}
-func (NeverCame) toWays()  {}
+func (Began) toWays()       {}
+func (Ended) toWays()       {}
+func (HostGone) toWays()    {}
+func (ProcessGone) toWays() {}
+func (Forgotten) toWays()   {}
+func (WayAsked) toWays()    {}
+func (WordAsked) toWays()   {}
+func (Lives) toWays()       {}
+func (HungUp) toWays()      {}
+func (Adopting) toWays()    {}
+func (Submitted) toWays()   {}
+func (Resolved) toWays()    {}
+func (Freed) toWays()       {}
+func (CallerGone) toWays()  {}
+func (Told) toWays()        {}
+func (NeverCame) toWays()   {}
 
 // WaysDo is what a WaysEffect asks for.
 type WaysDo uint8
@@ -114,7 +123,7 @@ const (
 	Open         WaysDo = iota // tell Host, of Instance, of Channel (Linked), then Client of it (Opened)
 	GoByOwner                  // answer Client's question for the way to Actor
 	SayNoWay                   // the same: with Dead or Err
-	SayOver                    // tell Client of Channel (Over): Next, Keeps, Err; with the counts, which are read now
+	SayOver                    // tell Client of Channel to Actor (Over): Next, Keeps, Err; with the counts, which are read now
 	AskHost                    // ask Host, whether Instance lives: Lives follows, or the end of it
 	TellAdopted                // Client: its Call is adopted
 	AskWhere                   // ask Host for No of Channel
