@@ -343,3 +343,6 @@ func inOrder(calls map[ids.TaskID]*adoption) []*adoption {
 		return cmp.Or(cmp.Compare(a.order, b.order), bytes.Compare(a.actor[:], b.actor[:]))
 	})
 }
+
+// Known counts the actors, channels, processes and calls of which something is kept.
+func (w *Ways) Known() int { return len(w.actors) + len(w.channels) + len(w.clients) + len(w.adopted) }
