@@ -69,6 +69,7 @@ type adoption struct {
 	actor    ids.ActorID
 	own      bool // it goes by the owner
 	resolved bool
+	strayed  bool    // it was sent to a channel that is not known
 	channel  Channel // where it is, or, since its process is gone, is asked for
 	instance Instance
 	no       uint64
@@ -104,6 +105,10 @@ func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
 		w.processGone(e.Host)
 	case Forgotten:
 		w.forgotten(e.Actor)
+	case HasChannel:
+		if w.channels[e.Channel] == nil {
+			w.enter(&lane{id: e.Channel, client: e.Client, actor: e.Actor, instance: e.Instance, host: e.Host})
+		}
 	case WayAsked:
 		w.wayAsked(e)
 	case WordAsked:
@@ -189,10 +194,15 @@ func (w *Ways) asking(p *place) []ids.ClientID {
 
 func (w *Ways) open(p *place, client ids.ClientID) {
 	w.last++
-	l := &lane{id: w.last, client: client, actor: p.id, instance: p.instance, host: p.host, calls: make(map[ids.TaskID]*adoption)}
-	w.channels[l.id], p.lanes[l.id] = l, l
-	w.client(client).lanes[l.id] = l
+	w.enter(&lane{id: w.last, client: client, actor: p.id, instance: p.instance, host: p.host})
 	w.do(WaysEffect{Do: Open, Client: client, Host: p.host, Actor: p.id, Instance: p.instance, Channel: w.last})
+}
+
+// enter takes a channel into the tables.
+func (w *Ways) enter(l *lane) {
+	l.calls = make(map[ids.TaskID]*adoption)
+	w.channels[l.id], w.place(l.actor).lanes[l.id] = l, l
+	w.client(l.client).lanes[l.id] = l
 }
 
 func (w *Ways) wayAsked(e WayAsked) {

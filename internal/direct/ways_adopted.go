@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 )
 
@@ -56,6 +57,7 @@ func (w *Ways) adopting(e Adopting) {
 	}
 	w.of(a, e.Client)
 	a.order, a.retries, a.tries = e.Order, e.Retries, e.Tries
+	a.strayed = e.Channel != 0 && w.channels[e.Channel] == nil
 	if w.goes(a, w.channels[e.Channel], e.No); e.Outcome != nil {
 		w.resolve(a, e.Outcome)
 	}
@@ -120,6 +122,10 @@ func (w *Ways) callerGone(id ids.ClientID) {
 			continue
 		}
 		l := w.channels[a.channel]
+		if a.strayed {
+			w.begunOrNot(a)
+			continue
+		}
 		if l == nil && last[a.actor] != nil {
 			l, no = last[a.actor], no+1
 			w.goes(a, l, no)
@@ -167,6 +173,16 @@ func (w *Ways) processGone(host ids.ClientID) {
 			w.hostGone(HostGone{Actor: l.actor, Instance: l.instance})
 		}
 	}
+}
+
+// begunOrNot decides about a call of which nobody knows whether it has begun, nor where.
+func (w *Ways) begunOrNot(a *adoption) {
+	if a.retries < 0 || a.tries < a.retries {
+		a.tries++
+		w.make(a)
+		return
+	}
+	w.resolve(a, &Outcome{Err: errs.New(errs.CodeActorUnavailable, "actor %v: the call may have run; who knows is gone", a.actor)})
 }
 
 // unheard decides about a call whose caller and host are gone: if it was sent, it may have begun.

@@ -45,6 +45,15 @@ type WayAsked struct {
 	Keeps   bool // while the actor restarts, calls wait
 }
 
+// HasChannel says that a process has a channel of a core before this one, to an instance that lives or whose end follows.
+type HasChannel struct {
+	Client   ids.ClientID
+	Actor    ids.ActorID
+	Instance Instance
+	Host     ids.ClientID
+	Channel  Channel
+}
+
 // WordAsked is a process' AskWord.
 type WordAsked struct{ Channel Channel }
 
@@ -60,7 +69,7 @@ type Adopting struct {
 	Call    ids.TaskID
 	Actor   ids.ActorID
 	Order   uint64  // among the calls that its process has made of the actor
-	Channel Channel // 0: it was not sent
+	Channel Channel // 0: it was not sent; one that is not known is of a core before this one, and has ended
 	No      uint64
 	Retries int32
 	Tries   int32
@@ -103,6 +112,7 @@ func (Ended) toWays()       {}
 func (HostGone) toWays()    {}
 func (ProcessGone) toWays() {}
 func (Forgotten) toWays()   {}
+func (HasChannel) toWays()  {}
 func (WayAsked) toWays()    {}
 func (WordAsked) toWays()   {}
 func (Lives) toWays()       {}

@@ -12,9 +12,10 @@ import (
 // Calls of actors that go straight, from the process that calls to the actor's, past the owner (decision 0038). The core direct.Ways decides; here it
 // is told of actors and processes, and what it asks for becomes messages. straight_adopted.go has the calls of which the owner is told.
 //
-// A rebuilt core knows no channel of those before it, and none that it gives has the number of one of those. What its clients do not say again it does not
-// know: that they have a channel, so that its end is not told them, and the calls that were adopted and had not ended. A client that is asked for its
-// Holdings says Adopt of these before it answers.
+// A rebuilt core knows no channel of those before it, and none that it gives has the number of one of those; nor the calls that were adopted and had not
+// ended. A client that is asked for its Holdings says Linked of each channel, Adopt of each such call, and then what it holds. What it does not say again the core
+// does not know: the end of a channel is not told it, its calls are not there. Nor does the core know which questions it had asked of processes of actors, or
+// they had answered, about the calls of processes that were gone before: those are lost, and who holds their results is told that they are.
 
 // talk takes a message about calls that go straight, and is false if it is none. Where none do, calls go by the owner.
 func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
@@ -28,6 +29,8 @@ func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
 		st.tell(direct.WordAsked{Channel: m.Channel})
 	case *talk.HangUp:
 		st.tell(direct.HungUp{Channel: m.Channel})
+	case *talk.Linked:
+		st.linked(cl, m)
 	case *talk.Lives:
 		st.tell(direct.Lives{Channel: m.Channel})
 	case *talk.Adopt:
@@ -50,7 +53,7 @@ func (st *straight) refer(cl *clientRec, m wire.Msg) bool {
 	case *talk.Adopt:
 		st.life.submit(cl, m.Spec)
 		st.toClient(cl, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.AskWord, *talk.HangUp, *talk.Lives, *talk.Report, *talk.Told:
+	case *talk.AskWord, *talk.HangUp, *talk.Linked, *talk.Lives, *talk.Report, *talk.Told:
 	default:
 		return false
 	}
@@ -137,6 +140,36 @@ func (st *straight) processGone(cl *clientRec) {
 	st.tell(direct.CallerGone{Client: cl.id})
 	st.tell(direct.ProcessGone{Host: cl.id})
 }
+
+// linked takes note of a channel of a core before this one. What becomes of an instance that nobody has any more is known when all clients have spoken.
+func (st *straight) linked(cl *clientRec, m *talk.Linked) {
+	a := st.actors.byID[m.Actor]
+	switch {
+	case m.Actor.Job() != st.cfg.Job: // no channel leads there
+		return
+	case a == nil:
+		st.toClient(cl, &talk.Over{Actor: m.Actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: st.calls.callDied(st.actors.actorFor(m.Actor))}})
+		return
+	}
+	st.show(a)
+	has := direct.HasChannel{Client: cl.id, Actor: m.Actor, Instance: m.Instance, Channel: m.Channel}
+	switch now := &a.shown; {
+	case now.id == m.Instance:
+		has.Host = now.host.id
+		st.tell(has)
+	case now.id == 0 && st.recovering && !a.ended():
+		now.id, now.host = m.Instance, st.goneHost()
+		st.tell(has)
+		st.actors.noteInstance(a)
+	default:
+		st.tell(has)
+		st.tellEnd(a, m.Instance)
+		st.tell(direct.HostGone{Actor: a.id, Instance: m.Instance})
+	}
+}
+
+// goneHost stands for a process of which only the actor's clients speak.
+func (st *straight) goneHost() *clientRec { return &clientRec{gone: true} }
 
 // renumber keeps the channels of a rebuilt core apart from those before it.
 func (st *straight) renumber(epoch uint64) {
@@ -254,7 +287,7 @@ func (st *straight) answerDropped(from ids.ClientID, m wire.Msg, err *errs.Error
 	case *talk.Adopt:
 		st.life.objects.dropped[ids.ObjectID{Task: m.Spec.ID}] = err
 		st.say(from, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.HangUp:
+	case *talk.HangUp, *talk.Linked:
 	default:
 		return false
 	}

@@ -301,3 +301,12 @@ func TestADroppedAdoption(t *testing.T) {
 	s.from(worker, &wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Actors: []ids.ActorID{ids.ActorID(a.ID)}})
 	s.wantError(call.ID.Return(0), errs.CodeComponentFailed)
 }
+
+// A call on a channel of which the core does not know may have begun: it is not made for want of who knows.
+func TestACallOnAChannelThatIsNotKnown(t *testing.T) {
+	s := straightScript(t)
+	a, _ := s.spawn(counter, worker)
+	call := s.adopt(worker2, a, 77, 1, nil)
+	s.step(ClientGone{Client: worker2})
+	s.wantError(call.ID.Return(0), errs.CodeActorUnavailable)
+}

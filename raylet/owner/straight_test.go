@@ -246,3 +246,37 @@ func (s *script) rebuildStraight(epoch uint64, say map[ids.ClientID][]wire.Msg) 
 		s.from(cl, say[cl]...)
 	}
 }
+
+// A core made again hears of the channels that there are from those who have them, and tells of their ends: of an instance that was lost meanwhile when it
+// is known what follows.
+func TestACoreMadeAgainHearsOfChannels(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		s := straightScript(t)
+		a, l := s.spawn(mortal(1), worker)
+		c := s.channel(driver, a)
+		h, w := holds(7), holds(7)
+		h.Handles = []ids.ObjectID{a.ID.Return(0)}
+		if !lost {
+			w.Actors = []ids.ActorID{ids.ActorID(a.ID)}
+		}
+		s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {&talk.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, h}, worker: {w}})
+		if !lost {
+			if over := sent[*talk.Over](s, driver); len(over) != 0 {
+				t.Fatalf("of an instance that lives is told %+v", over)
+			}
+			s.kill(worker, errs.CodeWorkerCrashed, 0, l)
+		}
+		if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Channel != c || over[0].Next != direct.NextInstance {
+			t.Fatalf("lost %v: told %+v", lost, over)
+		}
+		s.from(driver, &talk.Linked{Actor: ids.ActorID(a.ID), Instance: 99, Channel: 98})
+		if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Channel != 98 {
+			t.Errorf("of an instance before that is told %+v", over)
+		}
+	}
+	s := straightScript(t)
+	s.from(driver, &talk.Linked{Actor: ids.ActorID(ids.Derive(s.root, 77)), Channel: 5})
+	if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Next != direct.NextNone || over[0].Err.Code != errs.CodeActorDied {
+		t.Errorf("of an actor that is forgotten is told %+v", over)
+	}
+}

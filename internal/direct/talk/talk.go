@@ -33,6 +33,15 @@ type HangUp struct {
 	Channel direct.Channel
 }
 
+// Linked tells an owner that was made anew of a channel which its process has, and says so before Adopt and wire.Holdings. Nothing answers it, unless its
+// instance has ended: then Over.
+type Linked struct {
+	local
+	Actor    ids.ActorID
+	Instance direct.Instance
+	Channel  direct.Channel
+}
+
 // Adopt tells of a call: the process holds a handle on each of its returns from now on, as after wire.Submit. Adopted answers the first one. It is said again when
 // what it says changes.
 type Adopt struct {

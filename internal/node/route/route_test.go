@@ -27,7 +27,7 @@ func (local) IsLocal() bool { return true }
 
 // What is said of calls that go straight is for the owner of the client's job, and only from clients that need no socket for it.
 func TestTalkIsForTheOwnJobsOwner(t *testing.T) {
-	for _, m := range []wire.Msg{&talk.AskWay{}, &talk.AskWord{}, &talk.HangUp{}, &talk.Adopt{Spec: &wire.TaskSpec{}}, &talk.Report{}, &talk.Lives{}, &talk.Told{}} {
+	for _, m := range []wire.Msg{&talk.AskWay{}, &talk.AskWord{}, &talk.Linked{}, &talk.HangUp{}, &talk.Adopt{Spec: &wire.TaskSpec{}}, &talk.Report{}, &talk.Lives{}, &talk.Told{}} {
 		if to, job := Of(own, local{asker(other)}, m); to != Owner || job != own {
 			t.Errorf("%T goes to %d of job %v", m, to, job)
 		}
