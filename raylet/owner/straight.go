@@ -145,7 +145,7 @@ func (st *straight) processGone(cl *clientRec) {
 func (st *straight) linked(cl *clientRec, m *talk.Linked) {
 	a := st.actors.byID[m.Actor]
 	switch {
-	case m.Actor.Job() != st.cfg.Job: // no channel leads there
+	case m.Actor.Job() != st.cfg.Job, m.Instance == 0: // no channel leads there
 		return
 	case a == nil:
 		st.toClient(cl, &talk.Over{Actor: m.Actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: st.calls.callDied(st.actors.actorFor(m.Actor))}})

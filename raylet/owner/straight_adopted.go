@@ -38,6 +38,10 @@ func (ts *tasks) leaveElsewhere(t *taskRec) {
 // adopt takes a call, or what of it has changed. One that was submitted as a task, by an earlier attempt of its caller or to a core before this one, is none
 // to be told of.
 func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
+	if m.Spec.Kind != wire.TaskActorCall {
+		st.refer(cl, m)
+		return
+	}
 	name := ids.ObjectID{Task: m.Spec.ID}
 	known, at := st.tasks.findOrPlace(&name)
 	var t *taskRec
@@ -143,10 +147,8 @@ func (st *straight) comeTo(t *taskRec, cl *clientRec, results []wire.Result, err
 		st.values.dropResults(cl, d)
 		return
 	}
-	if err == nil && len(results) != int(t.nret) {
-		err = errs.New(errs.CodeReturnMismatch, "%s gave %d results where its options say %d", t.name(), len(results), t.nret)
-	} else if i := unsealed(t, d); err == nil && i >= 0 {
-		err = errs.New(errs.CodeObjectLost, "return %d of %s was lost by the store as it was made", i, t.name())
+	if err == nil {
+		err = misses(t, d)
 	}
 	if err == nil {
 		st.life.reach(t)
@@ -160,6 +162,17 @@ func (st *straight) comeTo(t *taskRec, cl *clientRec, results []wire.Result, err
 	} else {
 		st.life.fail(t, err)
 	}
+}
+
+// misses is what is wrong with the results of a call; nil: nothing is.
+func misses(t *taskRec, d *wire.Done) *errs.Error {
+	if len(d.Results) != int(t.nret) {
+		return errs.New(errs.CodeReturnMismatch, "%s gave %d results where its options say %d", t.name(), len(d.Results), t.nret)
+	}
+	if i := unsealed(t, d); i >= 0 {
+		return errs.New(errs.CodeObjectLost, "return %d of %s was lost by the store as it was made", i, t.name())
+	}
+	return nil
 }
 
 // makeCall has the owner make a call that was elsewhere, behind those that wait for the actor. The log has it from now on.
