@@ -33,7 +33,7 @@ type host struct {
 // newHost makes an actor whose methods run does.
 func newHost(t testing.TB, run func(spec *wire.TaskSpec) *direct.Outcome) *host {
 	t.Helper()
-	a := &host{run: run, word: direct.Over{Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}
+	a := &host{run: run}
 	a.box = shell.NewMailbox(shell.Config{HostConfig: direct.HostConfig{Groups: []int{1, 1}, Unread: 1 << 20}, Instance: 9, Up: a,
 		Run: func(in *direct.Incoming) direct.Finished {
 			return direct.Finished{Outcome: a.run(in.Payload.(*shell.Call).Own.(interface{ Spec() *wire.TaskSpec }).Spec())}
@@ -68,9 +68,7 @@ func (a *host) talks(m wire.Msg) []wire.Msg {
 		a.way.Channel++
 		return []wire.Msg{&way}
 	case *talk.AskWord:
-		over := a.word
-		over.Channel = m.Channel
-		return []wire.Msg{&talk.Over{Actor: m.Actor, Over: over}}
+		return []wire.Msg{&talk.Over{Actor: a.actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}}
 	case *talk.Adopt:
 		for i := range max(0, int(m.Spec.Opts.NumReturns)) {
 			a.held[m.Spec.ID.Return(i)] = true
@@ -371,28 +369,32 @@ func TestAStoredResultIsFetched(t *testing.T) {
 	}
 }
 
-// An owner that was made anew knows no channel. What is under way ends by its word, and what is called then goes on a new one.
+// An owner that was made anew is told which channels there are, and what is adopted; calls under way go on.
 func TestCallsSurviveTheOwner(t *testing.T) {
-	began, run := make(chan struct{}, 2), make(chan struct{}, 2)
+	began, run := make(chan struct{}), make(chan struct{})
 	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { began <- struct{}{}; <-run; return says("it") })
-	a.word = direct.Over{Next: direct.NextSame, Err: errs.New(errs.CodeActorUnavailable, "the owner was made anew")}
 	_, runs := a.call(plain)
 	<-began
+	adopted, waits := a.call(plain)
+	waits[0].Passed()
 	a.c.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 2}})
-	if _, err := a.c.Get1(t.Context(), runs[0]); !errors.Is(err, errs.ErrActorUnavailable) {
-		t.Errorf("a call under way gives %v", err)
-	}
-	run <- struct{}{}
-	run <- struct{}{}
-	_, next := a.call(plain)
-	wantValue(t, a.c, next[0], "it")
+	a.until("what it holds is told", func() bool { return len(saw[*wire.Holdings](a)) == 1 })
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, m := range saw[*wire.Holdings](a) {
-		if slices.Contains(m.Handles, runs[0].id) {
-			t.Error("the owner is told of a handle that it does not know")
-		}
+	linked, told := saw[*talk.Linked](a), saw[*talk.Adopt](a)
+	if len(linked) != 1 || *linked[0] != (talk.Linked{Actor: a.actor, Instance: 9, Channel: 1}) {
+		t.Errorf("of channels it is told %+v", linked)
 	}
+	if len(told) != 2 || told[1].Spec != adopted || told[1].No != 2 {
+		t.Errorf("of calls it is told %+v", told)
+	}
+	if held := saw[*wire.Holdings](a)[0].Handles; slices.Contains(held, runs[0].id) || !slices.Contains(held, waits[0].id) {
+		t.Errorf("of objects it is told %v", held)
+	}
+	a.mu.Unlock()
+	close(run)
+	<-began
+	wantValue(t, a.c, runs[0], "it")
+	wantValue(t, a.c, waits[0], "it")
 }
 
 // A client that is closed closes its channels; what runs runs on.

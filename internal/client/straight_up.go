@@ -23,8 +23,13 @@ func (s *straight) AskWay(c *shell.Callee) {
 }
 
 // AskWord asks the owner what has become of a channel.
-func (s *straight) AskWord(c *shell.Callee, ch direct.Channel) {
-	_ = s.outbox.send(&talk.AskWord{Actor: c.Actor(), Channel: ch})
+func (s *straight) AskWord(_ *shell.Callee, ch direct.Channel) {
+	_ = s.outbox.send(&talk.AskWord{Channel: ch})
+}
+
+// Linked tells the owner of a channel that one before it has given.
+func (s *straight) Linked(c *shell.Callee, ch direct.Channel, to direct.Instance) {
+	_ = s.outbox.send(&talk.Linked{Actor: c.Actor(), Channel: ch, Instance: to})
 }
 
 // HangUp tells the owner that a channel is needed no more.

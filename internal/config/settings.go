@@ -120,12 +120,13 @@ func Default() *Config {
 
 // RuntimeEnv are the MOBULA_ variables that are not settings but the runtime's own.
 var RuntimeEnv = []string{
-	"MOBULA_ADDRESS",    // of the node that programs join
-	"MOBULA_BINARY",     // the executable that Python programs start a node with
-	"MOBULA_CHAOS_SEED", // of the faults that a test makes
-	"MOBULA_CONFIG",     // path of the configuration file
-	"MOBULA_PYTHON",     // interpreter of the Python workers of Go programs
-	"MOBULA_TOKEN",      // with which a node joins its cluster
+	"MOBULA_ADDRESS",        // of the node that programs join
+	"MOBULA_BINARY",         // the executable that Python programs start a node with
+	"MOBULA_CHAOS_SEED",     // of the faults that a test makes
+	"MOBULA_CONFIG",         // path of the configuration file
+	"MOBULA_PYTHON",         // interpreter of the Python workers of Go programs
+	"MOBULA_STRAIGHT_CALLS", // calls of actors go past the owner; it goes when they all do
+	"MOBULA_TOKEN",          // with which a node joins its cluster
 }
 
 // Prefixes of variables that Load leaves alone.

@@ -133,12 +133,14 @@ func (c *Caller) broke(ch *channel, last bool) {
 
 // ownerLost asks again what an owner was asked that is lost, and tells again what it was told. What had ended it has in its log.
 func (c *Caller) ownerLost() {
-	if c.way == asked {
-		c.do(Effect{Do: AskWay})
-	}
 	for _, ch := range c.channels {
-		if ch.broke && !ch.over {
-			c.do(Effect{Do: AskWord, Channel: ch.id})
+		c.do(Effect{Do: TellChannel, Channel: ch.id, Instance: ch.instance})
+	}
+	if c.ch != nil {
+		for _, k := range c.ch.flight.All() {
+			if k != nil && k.adopted && k.stage == onChannel {
+				c.adopt(k)
+			}
 		}
 	}
 	for _, l := range c.list {
@@ -147,6 +149,14 @@ func (c *Caller) ownerLost() {
 				c.adopt(k)
 			}
 		}
+	}
+	for _, ch := range c.channels {
+		if ch.broke && !ch.over {
+			c.do(Effect{Do: AskWord, Channel: ch.id})
+		}
+	}
+	if c.way == asked {
+		c.do(Effect{Do: AskWay})
 	}
 }
 

@@ -19,7 +19,7 @@
 //
 // A step of a Caller or a Host changes nothing until it has ended: then what it has touched is written down, on the calls and in the memory of the core. A new core is
 // made of these. Where two cores panic on one event, Fail ends the calls without one. A Ways goes with its owner, which is made anew as a whole, with another Ways that
-// knows no channel: each process cuts its own, and tells its Callers (OwnerLost), which say again what they had asked and what is adopted and under way.
+// knows no channel: each process tells its Callers (OwnerLost), which say again which they have, what they had asked, and what is adopted and under way.
 //
 // # What blocks
 //

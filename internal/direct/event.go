@@ -99,7 +99,7 @@ type Released struct{ Call *Call }
 // Adopted is the owner's answer to Adopt.
 type Adopted struct{ Call *Call }
 
-// OwnerLost says that the owner was made anew, and knows nothing of channels and of adopted calls that have not ended. All channels are cut before.
+// OwnerLost says that the owner was made anew, and knows nothing of channels and of adopted calls that have not ended: it is told.
 type OwnerLost struct{}
 
 // Relieve says that this process has more bytes of results that only it has than it may, over all actors. So many of these, the oldest, are given to the owner.
@@ -129,18 +129,19 @@ type Do uint8
 
 // What a Caller asks for. Effects are carried out in order: what goes to the node is written before what follows it.
 const (
-	AskWay   Do = iota // of the node: a channel to the actor
-	AskWord            // of the node: what has become of Channel
-	Send               // Call on Channel as No
-	Withdraw           // ask the host to cancel No on Channel
-	Submit             // Call to the owner, as a task
-	Revoke             // ask the owner to cancel Call
-	Settle             // Call has ended with Outcome: its waiters are told
-	Adopt              // tell the owner of Call: its outcome if it has one, else on which channel it is, or is about to be sent, its order, and the retries that it has used
-	Report             // tell the owner the outcome of Call, which it has adopted. From then on, as after Adopt with an outcome, the value may be dropped here and asked for again
-	Depart             // a reference to the result of Call may leave
-	AckUpTo            // the answers of Channel are taken, up to No
-	HangUp             // Channel is needed no more
+	AskWay      Do = iota // of the node: a channel to the actor
+	AskWord               // of the node: what has become of Channel
+	Send                  // Call on Channel as No
+	Withdraw              // ask the host to cancel No on Channel
+	Submit                // Call to the owner, as a task
+	Revoke                // ask the owner to cancel Call
+	Settle                // Call has ended with Outcome: its waiters are told
+	Adopt                 // tell the owner of Call: its outcome if it has one, else on which channel it is, or is about to be sent, its order, and the retries that it has used
+	Report                // tell the owner the outcome of Call, which it has adopted. From then on, as after Adopt with an outcome, the value may be dropped here and asked for again
+	Depart                // a reference to the result of Call may leave
+	AckUpTo               // the answers of Channel are taken, up to No
+	HangUp                // Channel is needed no more
+	TellChannel           // tell the owner, which was made anew, of Channel to Instance
 )
 
 // Effect is something that a Caller asks for. It is one struct, so that a call allocates none.

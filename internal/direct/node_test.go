@@ -54,7 +54,7 @@ type stillThere struct{ Channel Channel }
 func (stillThere) toHost() {}
 
 func newNode(s *sim) *node {
-	return &node{s: s, ways: NewWays(0), submitted: map[ids.TaskID]*process{}, pipes: map[Channel]*pipe{}, outcomes: map[ids.TaskID]*Outcome{}, told: map[adopted1]bool{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
+	return &node{s: s, ways: NewWays(), submitted: map[ids.TaskID]*process{}, pipes: map[Channel]*pipe{}, outcomes: map[ids.TaskID]*Outcome{}, told: map[adopted1]bool{}, restarts: s.rnd.IntN(4), keeps: s.rnd.IntN(2) == 0}
 }
 
 func (n *node) step(e WaysEvent) {
@@ -126,7 +126,9 @@ func (n *node) start() {
 func (n *node) lose() {
 	n.s.logf("the owner is made anew")
 	n.s.seen["owner lost"]++
-	n.ways, n.told = NewWays(n.ways.last), map[adopted1]bool{}
+	last := n.ways.last
+	n.ways, n.told = NewWays(), map[adopted1]bool{}
+	n.ways.CountFrom(last)
 	if h := n.current; h != nil {
 		n.step(Began{Actor: theActor, Instance: h.id, Host: ids.ClientID(1000 + h.id)})
 	}
@@ -137,6 +139,18 @@ func (n *node) lose() {
 		if !p.dead {
 			p.fromN = append(p.fromN, OwnerLost{})
 		}
+	}
+}
+
+// linked is told of a channel that an owner before this one had given.
+func (n *node) linked(p *process, ch Channel, of Instance) {
+	h := n.instances[of-1]
+	n.step(HasChannel{Client: p.id, Actor: theActor, Instance: of, Host: ids.ClientID(1000 + of), Channel: ch})
+	if n.current != h {
+		n.step(Ended{Actor: theActor, Instance: of, Dead: n.dead, Keeps: n.keeps, Err: n.why})
+	}
+	if h.buried {
+		n.step(HostGone{Actor: theActor, Instance: of})
 	}
 }
 
@@ -290,7 +304,7 @@ func (n *node) adopt(p *process, k *Call, c Channel, no uint64, tries int32, o *
 		return
 	}
 	once := adopted1{p, k.ID, c, no, tries, o}
-	if n.told[once] && (c != 0 || o != nil) {
+	if n.told[once] && (c != 0 || o != nil) && n.s.seen["owner lost"] == 0 { // else it is said again
 		n.s.fatalf("call %v is given to the owner twice: %+v", short(k.ID), once)
 	}
 	n.told[once] = true

@@ -331,9 +331,6 @@ func (s *sim) fatalf(format string, args ...any) { panic(failure(fmt.Sprintf(for
 func (p *process) step(e Event) {
 	s := p.s
 	s.logf("  %s <- %T %s", p.name, e, tell(e))
-	if _, ok := e.(OwnerLost); ok {
-		p.cutAll()
-	}
 	if o, ok := e.(Opened); ok {
 		p.to[o.Channel] = s.node.pipes[o.Channel]
 	}
@@ -363,19 +360,6 @@ func (p *process) step(e Event) {
 	}
 	if over := p.core.Held() - budget; over > 0 {
 		p.step(Relieve{over})
-	}
-}
-
-// cutAll cuts all channels of a process.
-func (p *process) cutAll() {
-	for _, c := range p.s.node.channels {
-		if p.to[c.id] == c && !c.finished {
-			c.cut, c.calls, c.answers, c.finished = true, nil, nil, true
-			p.step(Broke{Channel: c.id})
-		}
-		if p.dead {
-			return
-		}
 	}
 }
 
@@ -449,7 +433,7 @@ func (p *process) do(f Effect) {
 		write(func() { n.askWay(p) })
 	case AskWord:
 		ch := f.Channel
-		write(func() { n.step(WordAsked{p.id, theActor, ch}) })
+		write(func() { n.step(WordAsked{ch}) })
 	case Send:
 		c := p.to[f.Channel]
 		if c == nil {
@@ -497,6 +481,9 @@ func (p *process) do(f Effect) {
 		if c := p.to[f.Channel]; c != nil && c.open() {
 			c.calls = append(c.calls, Acked{f.Channel, f.No})
 		}
+	case TellChannel:
+		ch, of := f.Channel, f.Instance
+		write(func() { n.linked(p, ch, of) })
 	case HangUp:
 		c := p.to[f.Channel]
 		c.shut = true

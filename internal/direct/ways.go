@@ -34,14 +34,16 @@ type place struct {
 	id       ids.ActorID
 	instance Instance // 0: there is none now
 	host     ids.ClientID
+	byOwner  bool // no channel may lead to instance
 	dead     bool
+	useless  bool // nobody can call it any more
 	why      *errs.Error
 	asking   []ids.ClientID // they wait for the next instance
 	lanes    map[Channel]*lane
 	past     map[Instance]*past
 }
 
-// past is an instance that has ended, as long as something of it is asked for.
+// past is an instance that has ended, as long as there is a channel to it.
 type past struct {
 	Ended
 	buried bool // its process is gone too
@@ -66,8 +68,8 @@ type adoption struct {
 	order    uint64 // among the calls that this has made of the actor
 	actor    ids.ActorID
 	own      bool // it goes by the owner
-	astray   bool // it is on a channel that an owner before this one has given
 	resolved bool
+	strayed  bool    // it was sent to a channel that is not known
 	channel  Channel // where it is, or, since its process is gone, is asked for
 	instance Instance
 	no       uint64
@@ -80,11 +82,13 @@ type adoption struct {
 // unsent is the number of a call that was not sent, from which on they are beyond all that were.
 const unsent = 1 << 62
 
-// NewWays makes the core of a job whose actors nobody has called, or that of an owner that was made anew. Channels are numbered from the one after last: an owner before
-// this one may have given others.
-func NewWays(last Channel) *Ways {
-	return &Ways{last: last, actors: make(map[ids.ActorID]*place), channels: make(map[Channel]*lane), adopted: make(map[ids.TaskID]*adoption), clients: make(map[ids.ClientID]*caller)}
+// NewWays makes the core of a job whose actors nobody has called.
+func NewWays() *Ways {
+	return &Ways{actors: make(map[ids.ActorID]*place), channels: make(map[Channel]*lane), adopted: make(map[ids.TaskID]*adoption), clients: make(map[ids.ClientID]*caller)}
 }
+
+// CountFrom gives the next channel the number after last: those of a core before this one may still be in use.
+func (w *Ways) CountFrom(last Channel) { w.last = max(w.last, last) }
 
 // Step takes an event. The effects are valid until the next step.
 func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
@@ -97,10 +101,16 @@ func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
 		w.instanceEnded(e)
 	case HostGone:
 		w.hostGone(e)
+	case ProcessGone:
+		w.processGone(e.Host)
+	case Forgotten:
+		w.forgotten(e.Actor)
+	case HasChannel:
+		w.hasChannel(e)
 	case WayAsked:
 		w.wayAsked(e)
 	case WordAsked:
-		w.wordAsked(e)
+		w.wordAsked(e.Channel)
 	case Lives:
 		w.lives(e.Channel)
 	case HungUp:
@@ -159,9 +169,14 @@ func (w *Ways) isGone(id ids.ClientID) bool {
 
 func (w *Ways) began(e Began) {
 	p := w.place(e.Actor)
-	p.instance, p.host = e.Instance, e.Host
+	p.instance, p.host, p.byOwner = e.Instance, e.Host, e.ByOwner
 	for _, c := range w.asking(p) {
-		w.open(p, c)
+		if !e.ByOwner {
+			w.open(p, c)
+			continue
+		}
+		w.do(WaysEffect{Do: GoByOwner, Client: c, Actor: p.id})
+		w.maybeForget(c)
 	}
 }
 
@@ -177,10 +192,27 @@ func (w *Ways) asking(p *place) []ids.ClientID {
 
 func (w *Ways) open(p *place, client ids.ClientID) {
 	w.last++
-	l := &lane{id: w.last, client: client, actor: p.id, instance: p.instance, host: p.host, calls: make(map[ids.TaskID]*adoption)}
-	w.channels[l.id], p.lanes[l.id] = l, l
-	w.client(client).lanes[l.id] = l
+	w.enter(&lane{id: w.last, client: client, actor: p.id, instance: p.instance, host: p.host})
 	w.do(WaysEffect{Do: Open, Client: client, Host: p.host, Actor: p.id, Instance: p.instance, Channel: w.last})
+}
+
+// enter takes a channel into the tables.
+func (w *Ways) enter(l *lane) {
+	l.calls = make(map[ids.TaskID]*adoption)
+	w.channels[l.id], w.place(l.actor).lanes[l.id] = l, l
+	w.client(l.client).lanes[l.id] = l
+}
+
+// hasChannel takes a channel that a core before this one has given. What others were told of the end of its instance this one's process is told too.
+func (w *Ways) hasChannel(e HasChannel) {
+	if w.channels[e.Channel] != nil {
+		return
+	}
+	l := &lane{id: e.Channel, client: e.Client, actor: e.Actor, instance: e.Instance, host: e.Host}
+	w.enter(l)
+	if past := w.place(e.Actor).past[e.Instance]; past != nil {
+		w.sayOver(l, past.Ended)
+	}
 }
 
 func (w *Ways) wayAsked(e WayAsked) {
@@ -188,7 +220,7 @@ func (w *Ways) wayAsked(e WayAsked) {
 	switch {
 	case p.dead:
 		w.do(WaysEffect{Do: SayNoWay, Client: e.Client, Actor: p.id, Dead: true, Err: p.why})
-	case e.ByOwner:
+	case e.ByOwner, p.instance != 0 && p.byOwner:
 		w.do(WaysEffect{Do: GoByOwner, Client: e.Client, Actor: p.id})
 	case p.instance != 0:
 		w.open(p, e.Client)
@@ -206,9 +238,7 @@ func (w *Ways) instanceEnded(e Ended) {
 	if p.past[e.Instance] != nil {
 		return
 	}
-	if e.Instance != 0 {
-		p.past[e.Instance] = &past{Ended: e}
-	}
+	p.past[e.Instance] = &past{Ended: e}
 	if p.instance == e.Instance {
 		p.instance, p.host, p.why = 0, 0, e.Err
 	}
@@ -227,6 +257,7 @@ func (w *Ways) instanceEnded(e Ended) {
 			}
 		}
 	}
+	w.maybeForgetPast(p, e.Instance)
 }
 
 // lanesOf are the channels to an instance, in order.
@@ -251,14 +282,9 @@ func (w *Ways) sayOver(l *lane, e Ended) {
 }
 
 // wordAsked is answered when something is known of the instance. If it lives, as far as is known, its process is asked: its end may be on its way.
-func (w *Ways) wordAsked(e WordAsked) {
-	c := e.Channel
+func (w *Ways) wordAsked(c Channel) {
 	l := w.channels[c]
 	if l == nil {
-		if !w.isGone(e.Client) {
-			why := errs.New(errs.CodeActorUnavailable, "actor %v: the owner of the job was made anew; the actor may have run the call", e.Actor)
-			w.do(WaysEffect{Do: SayOver, Client: e.Client, Actor: e.Actor, Channel: c, Over: Over{Channel: c, Next: NextSame, Err: why}})
-		}
 		return
 	}
 	if w.actors[l.actor].past[l.instance] != nil {
@@ -294,17 +320,33 @@ func (w *Ways) maybeDrop(l *lane) {
 		return
 	}
 	delete(w.channels, l.id)
-	delete(w.actors[l.actor].lanes, l.id)
+	p := w.actors[l.actor]
+	delete(p.lanes, l.id)
 	delete(w.client(l.client).lanes, l.id)
 	w.maybeForget(l.client)
-	w.maybeForgetPast(w.actors[l.actor], l.instance)
+	w.maybeForgetPast(p, l.instance)
+	w.maybeForgetPlace(p)
 	w.do(WaysEffect{Do: DropChannel, Host: l.host, Instance: l.instance, Channel: l.id})
 }
 
-// maybeForgetPast drops an instance that has ended, with its process, and of which nobody asks anything.
+// maybeForgetPast drops an instance that has ended, and of which nobody asks anything.
 func (w *Ways) maybeForgetPast(p *place, of Instance) {
-	if past := p.past[of]; past != nil && past.buried && len(p.lanesOf(of)) == 0 {
+	if p.past[of] != nil && len(p.lanesOf(of)) == 0 {
 		delete(p.past, of)
+	}
+}
+
+// forgotten drops an actor, when there is no channel to it any more.
+func (w *Ways) forgotten(id ids.ActorID) {
+	if p := w.actors[id]; p != nil {
+		p.useless = true
+		w.maybeForgetPlace(p)
+	}
+}
+
+func (w *Ways) maybeForgetPlace(p *place) {
+	if p.useless && len(p.lanes)+len(p.asking) == 0 {
+		delete(w.actors, p.id)
 	}
 }
 
@@ -321,3 +363,6 @@ func inOrder(calls map[ids.TaskID]*adoption) []*adoption {
 		return cmp.Or(cmp.Compare(a.order, b.order), bytes.Compare(a.actor[:], b.actor[:]))
 	})
 }
+
+// Known counts the actors, channels, processes and calls of which something is kept.
+func (w *Ways) Known() int { return len(w.actors) + len(w.channels) + len(w.clients) + len(w.adopted) }

@@ -57,7 +57,7 @@ func (w *Ways) adopting(e Adopting) {
 	}
 	w.of(a, e.Client)
 	a.order, a.retries, a.tries = e.Order, e.Retries, e.Tries
-	a.astray = e.Channel != 0 && w.channels[e.Channel] == nil
+	a.strayed = e.Channel != 0 && w.channels[e.Channel] == nil
 	if w.goes(a, w.channels[e.Channel], e.No); e.Outcome != nil {
 		w.resolve(a, e.Outcome)
 	}
@@ -121,11 +121,11 @@ func (w *Ways) callerGone(id ids.ClientID) {
 		if a.own || a.resolved {
 			continue
 		}
-		if a.astray {
-			w.lostSight(a)
+		l := w.channels[a.channel]
+		if a.strayed {
+			w.begunOrNot(a)
 			continue
 		}
-		l := w.channels[a.channel]
 		if l == nil && last[a.actor] != nil {
 			l, no = last[a.actor], no+1
 			w.goes(a, l, no)
@@ -152,8 +152,8 @@ func (w *Ways) buried(l *lane) bool {
 
 // hostGone deals with the calls of which a host can say nothing any more.
 func (w *Ways) hostGone(e HostGone) {
-	p := w.place(e.Actor)
-	if p.past[e.Instance] == nil || p.past[e.Instance].buried {
+	p := w.actors[e.Actor]
+	if p == nil || p.past[e.Instance] == nil || p.past[e.Instance].buried {
 		return
 	}
 	p.past[e.Instance].buried = true
@@ -164,17 +164,25 @@ func (w *Ways) hostGone(e HostGone) {
 			}
 		}
 	}
-	w.maybeForgetPast(p, e.Instance)
 }
 
-// lostSight decides about a call whose caller is gone, on a channel that an owner before this one had given: it may have begun.
-func (w *Ways) lostSight(a *adoption) {
+// processGone is HostGone of each instance that has a channel: of others nothing is asked.
+func (w *Ways) processGone(host ids.ClientID) {
+	for _, ch := range slices.Sorted(maps.Keys(w.channels)) {
+		if l := w.channels[ch]; l != nil && l.host == host {
+			w.hostGone(HostGone{Actor: l.actor, Instance: l.instance})
+		}
+	}
+}
+
+// begunOrNot decides about a call of which nobody knows whether it has begun, nor where.
+func (w *Ways) begunOrNot(a *adoption) {
 	if a.retries < 0 || a.tries < a.retries {
 		a.tries++
 		w.make(a)
 		return
 	}
-	w.resolve(a, &Outcome{Err: errs.New(errs.CodeActorUnavailable, "actor %v: the process that called it has died, and the owner of the job was made anew; the actor may have run the call", a.actor)})
+	w.resolve(a, &Outcome{Err: errs.New(errs.CodeActorUnavailable, "actor %v: the call may have run; who knows is gone", a.actor)})
 }
 
 // unheard decides about a call whose caller and host are gone: if it was sent, it may have begun.

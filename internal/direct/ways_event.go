@@ -13,14 +13,15 @@ type Began struct {
 	Actor    ids.ActorID
 	Instance Instance
 	Host     ids.ClientID
+	ByOwner  bool // no channel may lead there
 }
 
-// Ended says that an instance has ended, and what follows. Instance is 0 where there was none, or its end was told before: only Dead is new.
+// Ended says that an instance has ended, and what follows. That an actor is dead which has no instance it says too.
 type Ended struct {
 	Actor    ids.ActorID
-	Instance Instance
-	Dead     bool // no other follows
-	Keeps    bool // calls that have not begun wait for the next
+	Instance Instance // 0: there was none
+	Dead     bool     // no other follows
+	Keeps    bool     // calls that have not begun wait for the next
 	Err      *errs.Error
 }
 
@@ -30,6 +31,12 @@ type HostGone struct {
 	Instance Instance
 }
 
+// ProcessGone says HostGone of all instances that a process has had and whose end was told.
+type ProcessGone struct{ Host ids.ClientID }
+
+// Forgotten says that nobody can call a dead actor any more.
+type Forgotten struct{ Actor ids.ActorID }
+
 // WayAsked is a process' AskWay. An actor of which nothing was said yet is being made.
 type WayAsked struct {
 	Client  ids.ClientID
@@ -38,12 +45,17 @@ type WayAsked struct {
 	Keeps   bool // while the actor restarts, calls wait
 }
 
-// WordAsked is a process' AskWord. Of a channel that is not known, since an owner before this one has given it, nothing is known but that it has ended.
-type WordAsked struct {
-	Client  ids.ClientID
-	Actor   ids.ActorID
-	Channel Channel
+// HasChannel says that a process has a channel of a core before this one, to an instance that lives or whose end follows.
+type HasChannel struct {
+	Client   ids.ClientID
+	Actor    ids.ActorID
+	Instance Instance
+	Host     ids.ClientID
+	Channel  Channel
 }
+
+// WordAsked is a process' AskWord.
+type WordAsked struct{ Channel Channel }
 
 // Lives is a host's answer to AskHost: the instance lives, though the channel has ended.
 type Lives struct{ Channel Channel }
@@ -57,7 +69,7 @@ type Adopting struct {
 	Call    ids.TaskID
 	Actor   ids.ActorID
 	Order   uint64  // among the calls that its process has made of the actor
-	Channel Channel // 0: it was not sent
+	Channel Channel // 0: it was not sent; one that is not known is of a core before this one, and has ended
 	No      uint64
 	Retries int32
 	Tries   int32
@@ -95,20 +107,23 @@ type NeverCame struct {
 	No      uint64
 }
 
-func (Began) toWays()      {}
-func (Ended) toWays()      {}
-func (HostGone) toWays()   {}
-func (WayAsked) toWays()   {}
-func (WordAsked) toWays()  {}
-func (Lives) toWays()      {}
-func (HungUp) toWays()     {}
-func (Adopting) toWays()   {}
-func (Submitted) toWays()  {}
-func (Resolved) toWays()   {}
-func (Freed) toWays()      {}
-func (CallerGone) toWays() {}
-func (Told) toWays()       {}
-func (NeverCame) toWays()  {}
+func (Began) toWays()       {}
+func (Ended) toWays()       {}
+func (HostGone) toWays()    {}
+func (ProcessGone) toWays() {}
+func (Forgotten) toWays()   {}
+func (HasChannel) toWays()  {}
+func (WayAsked) toWays()    {}
+func (WordAsked) toWays()   {}
+func (Lives) toWays()       {}
+func (HungUp) toWays()      {}
+func (Adopting) toWays()    {}
+func (Submitted) toWays()   {}
+func (Resolved) toWays()    {}
+func (Freed) toWays()       {}
+func (CallerGone) toWays()  {}
+func (Told) toWays()        {}
+func (NeverCame) toWays()   {}
 
 // WaysDo is what a WaysEffect asks for.
 type WaysDo uint8
@@ -118,7 +133,7 @@ const (
 	Open         WaysDo = iota // tell Host, of Instance, of Channel (Linked), then Client of it (Opened)
 	GoByOwner                  // answer Client's question for the way to Actor
 	SayNoWay                   // the same: with Dead or Err
-	SayOver                    // tell Client of Channel (Over): Next, Keeps, Err; with the counts, which are read now
+	SayOver                    // tell Client of Channel to Actor (Over): Next, Keeps, Err; with the counts, which are read now
 	AskHost                    // ask Host, whether Instance lives: Lives follows, or the end of it
 	TellAdopted                // Client: its Call is adopted
 	AskWhere                   // ask Host for No of Channel

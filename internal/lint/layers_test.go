@@ -46,7 +46,7 @@ var layers = []layer{
 	{"networks of tests", words("internal/loopback internal/netns"), nil},
 	{"drivers", words("objectstore/spill/s3 telemetry/otlp"), words("ids-and-errors protocol traces watching cores shells-and-I/O")},
 	{"assembly", words("internal/node"),
-		words("ids-and-errors data-structures tools protocol settings home trust kit state faults shared-memory one-process'-side traces graph-cores cores shells-and-I/O watching")},
+		words("ids-and-errors data-structures tools protocol settings home trust kit state faults shared-memory straight-calls one-process'-side traces graph-cores cores shells-and-I/O watching")},
 	{"simulation", words("internal/world"), words("ids-and-errors data-structures protocol cores assembly")},
 	{"calls", words("internal/call"), words("ids-and-errors protocol state one-process'-side graphs-of-a-program")},
 	{"joining", words("internal/join"), words("tools protocol trust faults plans-of-faults one-process'-side assembly")},

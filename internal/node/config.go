@@ -72,6 +72,9 @@ type Config struct {
 	Namespace    string
 	NoGCS        bool          // without control plane: no named actors (tests of other parts)
 	CloseTimeout time.Duration // default 10 s
+
+	StraightCalls bool // calls of actors in this process go past their job's owner (decision 0038); LoadConfig reads it from the environment
+
 	Logger       *slog.Logger
 	WorkerOutput io.Writer    // takes what worker processes write, whole lines from several goroutines, beside their logs; nil: the logs alone
 	Clock        steady.Clock // of a test in which the clocks of nodes are apart; the zero value: the node begins one

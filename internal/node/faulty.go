@@ -94,7 +94,7 @@ func (f *faulty) ask(ctx context.Context, k fault.Kind, name string) fault.Decis
 	if !f.to.cfg.Chaos.Wants(k, name) || f.s.system {
 		return fault.Decision{}
 	}
-	who := fault.Subject{PID: int(f.s.pid), Wired: !f.s.local()}
+	who := fault.Subject{PID: int(f.s.pid), Wired: !f.s.IsLocal()}
 	who.Worker = who.Wired && f.s.role == wire.RoleWorker
 	return f.to.cfg.Chaos.Ask(ctx, fault.Site{Kind: k, Name: name}, who)
 }
@@ -102,7 +102,7 @@ func (f *faulty) ask(ctx context.Context, k fault.Kind, name string) fault.Decis
 // incoming passes on what the client says. A late message holds up what follows it, as one that is slow to arrive; a dropped one ends the
 // connection. A client in this process does not wait meanwhile, no more than one that has written to a socket.
 func (f *faulty) incoming(ctx context.Context, msgs []wire.Msg) error {
-	if f.s.local() {
+	if f.s.IsLocal() {
 		return f.fromLocal(ctx, msgs)
 	}
 	rest, d, err := f.take(ctx, msgs, false)
@@ -169,7 +169,7 @@ func (f *faulty) take(ctx context.Context, msgs []wire.Msg, decided bool) (rest 
 	}
 	for i, m := range msgs {
 		var d fault.Decision
-		if i > 0 || !decided {
+		if (i > 0 || !decided) && !isTalk(m) { // what no socket carries has no faults of its own: it is late with what is before it
 			d = f.ask(ctx, fault.Message, m.Kind().String())
 		}
 		switch d.Do {
@@ -228,7 +228,7 @@ func (f *faulty) push(m wire.Msg) {
 
 // sendLocked sends one message as the plan says.
 func (f *faulty) sendLocked(m wire.Msg) {
-	if f.closed {
+	if f.closed || isTalk(m) {
 		f.s.Outlet.Push(m)
 		return
 	}

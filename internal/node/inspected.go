@@ -78,7 +78,7 @@ func (v inspected) Client(id ids.ClientID) *inspect.Client {
 
 // shown is the client as inspection sees it.
 func (s *session) shown() *inspect.Client {
-	return &inspect.Client{ID: s.id, Role: s.role, Job: s.job, PID: s.pid, Local: s.local(), System: s.system}
+	return &inspect.Client{ID: s.id, Role: s.role, Job: s.job, PID: s.pid, Local: s.IsLocal(), System: s.system}
 }
 
 func (v inspected) Report(id ids.ClientID) (said wire.Stats, ok bool) {

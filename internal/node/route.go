@@ -134,6 +134,9 @@ func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs 
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 	}
 	if a := r.links.agent(job); a != nil {
+		if slices.ContainsFunc(msgs, isTalk) {
+			msgs = s.refer(msgs)
+		}
 		return a.send(ctx, s.id, msgs)
 	}
 	switch {

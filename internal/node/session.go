@@ -22,7 +22,7 @@ func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *ses
 
 // joined is what the owner of a job is told of it.
 func (s *session) joined(job ids.JobID) owner.ClientJoined {
-	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job}
+	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, Local: s.IsLocal()}
 }
 
 // asked notes that the owner of another job asks the client what it holds; the answer names the epoch alone.
@@ -45,20 +45,20 @@ func (s *session) AskedBy(m *wire.Holdings) ids.JobID {
 	return s.job
 }
 
-// local tells whether the client is in this process.
-func (s *session) local() bool {
+// IsLocal tells whether the client is in this process.
+func (s *session) IsLocal() bool {
 	_, ok := s.Outlet.(*outlet.Local)
 	return ok
 }
 
 // passesOn tells whether messages between the client and the owner of a job of another node are not read on their way.
-func (s *session) passesOn() bool { return !s.local() && s.faults == nil }
+func (s *session) passesOn() bool { return !s.IsLocal() && s.faults == nil }
 
 // client is what the core of jobs is told of it.
 func (s *session) client() jobs.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return jobs.Client{ID: s.id, Role: s.role, Job: s.job, Nth: s.nth, Apart: s.pid != int32(os.Getpid()), Knows: slices.Clone(s.met)}
+	return jobs.Client{ID: s.id, Role: s.role, Job: s.job, Nth: s.nth, Apart: s.pid != int32(os.Getpid()), Local: s.IsLocal(), Knows: slices.Clone(s.met)}
 }
 
 // meet notes that a job's owner knows the client.

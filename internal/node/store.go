@@ -189,7 +189,7 @@ func (st *storeShell) toClient(id ids.ClientID, m wire.Msg, f *os.File) {
 	if s == nil {
 		return
 	}
-	if mf, ok := m.(*wire.MapFile); ok && f != nil && !s.local() {
+	if mf, ok := m.(*wire.MapFile); ok && f != nil && !s.IsLocal() {
 		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			st.limited.warn("a file of the object store could not be passed on", "file", f.Name(), "err", err)

@@ -108,6 +108,9 @@ func (s *session) hungUp(why *errs.Error) {
 	}
 }
 
+// IsLocal is false: every client of a simulated node has a process of its own.
+func (s *session) IsLocal() bool { return false }
+
 // AskedBy is the job whose owner an answer is for.
 func (s *session) AskedBy(m *wire.Holdings) ids.JobID {
 	if job, ok := s.asks[m.Epoch]; ok && m.Component == wire.ComponentOwner {

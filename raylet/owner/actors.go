@@ -31,12 +31,21 @@ func (as *actors) moveActor(a *actorRec, ev actor.Event) {
 		panic("owner: actor " + a.id.String() + " is " + a.state.String() + " and cannot " + ev.String())
 	}
 	a.state = to
+	as.noteInstance(a)
 	if ev == actor.Restart {
 		as.tasks.restarting = a.rec
 	}
 	if len(a.watchers) > 0 && !a.moved {
 		a.moved = true
 		as.movedActor = append(as.movedActor, a)
+	}
+}
+
+// noteInstance has straight look at an actor's instance, before the step ends.
+func (as *actors) noteInstance(a *actorRec) {
+	if as.cfg.StraightCalls && a.rec != nil && !a.touched {
+		a.touched = true
+		as.touched = append(as.touched, a)
 	}
 }
 

@@ -77,6 +77,9 @@ type Config struct {
 	// Transitions turns the Transitions effect on.
 	Transitions bool
 
+	// StraightCalls lets clients that are Local call actors past the owner (decision 0038).
+	StraightCalls bool
+
 	sweepPart int // records that a sweep looks at in one step
 }
 

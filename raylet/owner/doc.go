@@ -13,7 +13,7 @@
 // The core is composed of parts, a type each with state and methods of its own; files begin with the name of their part. From the lowest to the
 // highest: step (what every part has in common), journal (what goes into the log), tasks (the table), objects (references and values), clients,
 // gets, promises, values (puts, seals, results), memory (the budget, arguments), leases (and classes), creates, streams, lineage, calls, actors, foreign (actors of other jobs),
-// life (of a task), deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
+// life (of a task), straight (calls past the owner), deaths (of workers), peers (owners of other jobs), job, recovery. A part calls those below it directly, and those above it by an interface that it declares.
 // parts.go has all of them with what each knows, records.go and records_actors.go what they keep.
 //
 // A task's way: route.go takes a client's messages apart; Submit (life_submit.go, life.go) counts the objects it uses (objects_refs.go) and

@@ -52,6 +52,7 @@ type ClientJoined struct {
 	Client ids.ClientID
 	Role   wire.Role
 	Guest  bool // a worker of another job, for calls of an actor there
+	Local  bool // it is in the process of the job's own node
 }
 
 // ClientGone says that a client's connection ended, after its last message; its handles

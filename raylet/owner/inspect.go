@@ -165,6 +165,8 @@ func (c *Core) Actors(yield func(ActorView) bool) {
 // States counts the tasks in each state, as lists show it.
 func (c *Core) States(count func(task.State, int)) {
 	by := c.byState
+	by[task.PendingArgs] -= c.tasks.elsewhere
+	by[task.PendingActor] += c.tasks.elsewhere
 	for _, a := range c.actors.byID {
 		if a.lease != nil && a.pending > 0 {
 			n := a.lease.started()

@@ -9,6 +9,9 @@ import (
 // done the first run, as many as the actor runs at once. Where other jobs may call the actor too that is not known here, and a call
 // stays as it is.
 func (t *taskRec) displayState() task.State {
+	if t.isElsewhere() {
+		return task.PendingActor // or runs: the processes that call and are called know
+	}
 	if t.state != task.Submitted || t.lease == nil || !t.lease.countsRunning() {
 		return t.state
 	}

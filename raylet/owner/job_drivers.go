@@ -10,7 +10,7 @@ func (jb *job) clientJoined(ev ClientJoined) {
 	if cl.joined {
 		return
 	}
-	cl.joined, cl.role, cl.ofOtherJob = true, ev.Role, ev.Guest
+	cl.joined, cl.role, cl.ofOtherJob, cl.local = true, ev.Role, ev.Guest, ev.Local
 	if ev.Role == wire.RoleDriver {
 		jb.clients.drivers++
 	}
@@ -35,6 +35,7 @@ func (jb *job) clientGone(ev ClientGone) {
 			jb.endJob(ev.Err)
 		}
 	}
+	jb.straight.processGone(cl)
 	if !jb.ended { // else what it holds goes with the job
 		jb.startSweep(cl)
 	}

@@ -14,10 +14,7 @@ import (
 func (lf *life) accept(t, parent *taskRec) {
 	lf.stats.Submitted++
 	spec := t.spec
-	if parent != nil && !parent.state.Terminal() {
-		parent.flags |= taskHasChildren
-		lf.tasks.addChild(spec.Parent, spec.ID)
-	}
+	lf.noteParent(t, parent)
 	if spec.Kind != wire.TaskNormal {
 		if !lf.actors.acceptActorTask(t) {
 			return
@@ -36,6 +33,28 @@ func (lf *life) accept(t, parent *taskRec) {
 	if t.flags&taskWaitsName == 0 {
 		lf.await(t)
 	}
+}
+
+// noteParent notes who has submitted a task that has not ended.
+func (lf *life) noteParent(t, parent *taskRec) {
+	if parent != nil && !parent.state.Terminal() {
+		parent.flags |= taskHasChildren
+		lf.tasks.addChild(t.spec.Parent, t.spec.ID)
+	}
+}
+
+// noteAdopted writes down an adopted call whose end was just written down: see adoptedCall.
+func (lf *life) noteAdopted(t *taskRec) {
+	if t.x == nil || t.x.adopted == nil {
+		return
+	}
+	if t.isElsewhere() {
+		lf.tasks.leaveElsewhere(t)
+		if t.live > 0 {
+			lf.journal.logSubmit(t, ids.ActorID{})
+		}
+	}
+	lf.tasks.settled = append(lf.tasks.settled, t.id())
 }
 
 // afterEnd is what every end of a task has in common.
@@ -69,6 +88,7 @@ func (lf *life) afterEnd(t *taskRec) {
 func (lf *life) end(t *taskRec, ev task.Event, err *errs.Error) {
 	t.unlist()
 	lf.journal.logFailed(t, err)
+	lf.noteAdopted(t)
 	if lf.cfg.Transitions {
 		t.ext().err = err
 	}

@@ -52,6 +52,9 @@ func (lf *life) cancelTask(t *taskRec, force bool) {
 		lf.actors.killActor(&wire.KillActor{Actor: t.actor.id})
 		return
 	}
+	if t.isElsewhere() && !force {
+		return // nobody is told yet: it comes to what it comes to, unless it becomes the owner's to make
+	}
 	if !t.state.OnWorker() {
 		lf.withdraw(t)
 		lf.end(t, task.Cancel, t.cancelledError())

@@ -165,6 +165,7 @@ func (lf *life) lostResult(cl *clientRec, t *taskRec, d *wire.Done, i int) {
 // finish makes the results the task's. The log has them before anybody sees them.
 func (lf *life) finish(cl *clientRec, t *taskRec, d *wire.Done) {
 	lf.journal.logDone(t, d)
+	lf.noteAdopted(t)
 	lf.tasks.move(t, task.Finish)
 	lf.stats.Finished++
 	for i := range d.Results {

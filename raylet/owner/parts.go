@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"mobula/internal/direct"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/queue"
@@ -35,6 +36,7 @@ type Core struct {
 	*actors
 	*foreign
 	*life
+	*straight
 	*deaths
 	*peers
 	*job
@@ -64,12 +66,13 @@ func New(cfg Config) *Core {
 	c.foreign = &foreign{step: s, clients: c.clients, leases: c.leases, calls: c.calls, actors: c.actors}
 	c.life = &life{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, promises: c.promises, values: c.values, memory: c.memory,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, foreign: c.foreign}
+	c.straight = newStraight(s, c.journal, c.tasks, c.clients, c.values, c.calls, c.actors, c.life)
 	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, foreign: c.foreign, life: c.life}
 	c.peers = newPeers(s, c.journal, c.copies, c.borrows, c.objects, c.clients, c)
 	c.job = &job{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, gets: c.gets, leases: c.leases, streams: c.streams,
-		actors: c.actors, foreign: c.foreign, life: c.life, deaths: c.deaths, peers: c.peers}
+		actors: c.actors, foreign: c.foreign, life: c.life, straight: c.straight, deaths: c.deaths, peers: c.peers}
 	c.recovery = &recovery{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, objects: c.objects, clients: c.clients, gets: c.gets, promises: c.promises, values: c.values,
-		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, life: c.life, peers: c.peers, job: c.job, up: c}
+		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, life: c.life, straight: c.straight, peers: c.peers, job: c.job, up: c}
 	return c
 }
 
@@ -134,6 +137,8 @@ type tasks struct {
 	workQ       []*taskRec                  // to look at the arguments of
 	restarting  *taskRec                    // the creation of an actor that was just moved to restarting
 	reaped      []*taskRec                  // in this step
+	elsewhere   int                         // adopted calls that are not the owner's to make
+	settled     []ids.TaskID                // adopted calls that have ended, as straight is to hear
 	tasksFree   []*taskRec
 }
 
@@ -424,6 +429,7 @@ type actors struct {
 	up               actorsUp
 	byID             map[ids.ActorID]*actorRec
 	movedActor       []*actorRec
+	touched          []*actorRec // whose instance straight is to look at
 	claims           []*actorRec // which ask for their names at the step's end
 	escalated        []escalation
 	lastDetachedDied bool // a detached actor has died, and there is no driver
@@ -469,6 +475,29 @@ type life struct {
 	calls    *calls
 	actors   *actors
 	foreign  *foreign
+}
+
+// straight is the owner's part of calls that go past it: who has a channel to which instance, and the calls of others that it was told of.
+type straight struct {
+	*step
+	journal *journal
+	tasks   *tasks
+	clients *clients
+	values  *values
+	calls   *calls
+	actors  *actors
+	life    *life
+	ways    *direct.Ways        // nil: every call goes by the owner
+	todo    []direct.WaysEffect // of ways, in order
+	busy    bool                // todo is being done
+}
+
+func newStraight(s *step, j *journal, ts *tasks, cs *clients, vs *values, cc *calls, as *actors, lf *life) *straight {
+	st := &straight{step: s, journal: j, tasks: ts, clients: cs, values: vs, calls: cc, actors: as, life: lf}
+	if s.cfg.StraightCalls {
+		st.ways = direct.NewWays()
+	}
+	return st
 }
 
 // deaths decides what becomes of what ran in a worker's process that died, and who is charged for it.
@@ -528,6 +557,7 @@ type job struct {
 	actors   *actors
 	foreign  *foreign
 	life     *life
+	straight *straight
 	deaths   *deaths
 	peers    *peers
 	told     bool // JobEnded is out
@@ -553,6 +583,7 @@ type recovery struct {
 	calls    *calls
 	actors   *actors
 	life     *life
+	straight *straight
 	peers    *peers
 	job      *job
 	up       recoveryUp

@@ -15,7 +15,7 @@ import (
 func (rc *recovery) poisoned(ev Poisoned) {
 	all := true
 	for _, m := range ev.Msgs {
-		all = rc.objects.noteDropped(m, ev.Err) && all
+		all = (rc.objects.noteDropped(m, ev.Err) || rc.straight.answerDropped(ev.Client, m, ev.Err)) && all
 		if m, ok := m.(*wire.Seal); ok { // it is not sealed any more
 			rc.toStoreAt(ev.Client.Home(), objectstore.DropAttempt{ID: m.ID, Attempt: m.Attempt, Client: ev.Client})
 		}

@@ -17,10 +17,15 @@ import (
 
 // Whatever clients, store and scheduler send, in whatever order, the core does not panic and
 // its counts stay right.
-func TestAnyMessagesInAnyOrder(t *testing.T) {
+func TestAnyMessagesInAnyOrder(t *testing.T) { anyMessages(t, false) }
+
+// The same where calls of actors go straight.
+func TestAnyMessagesOfStraightCalls(t *testing.T) { anyMessages(t, true) }
+
+func anyMessages(t *testing.T, straight bool) {
 	testkit.Check(t, func(rt *rapid.T) {
-		c := New(Config{Job: 1, InlineBudget: 4 << 10})
-		h := &hostile{rt: rt, logs: make(map[uint64][]byte), root: ids.RootTask(1, 1), opts: []*wire.TaskOptions{
+		c := New(Config{Job: 1, InlineBudget: 4 << 10, StraightCalls: straight})
+		h := &hostile{rt: rt, straight: straight, logs: make(map[uint64][]byte), root: ids.RootTask(1, 1), opts: []*wire.TaskOptions{
 			{Func: "one", NumReturns: 1, MaxRetries: 1},
 			{Func: "three", NumReturns: 3, MaxRetries: -1, RetryExceptions: true, ExceptionRetries: 2},
 			{Func: "none", NumReturns: 0, MaxRetries: 0},
@@ -33,7 +38,7 @@ func TestAnyMessagesInAnyOrder(t *testing.T) {
 			if i == 0 {
 				role = wire.RoleDriver
 			}
-			c.Step(1, ClientJoined{Client: i + 1, Role: role})
+			c.Step(1, ClientJoined{Client: i + 1, Role: role, Local: straight && i < 2})
 		}
 		now := int64(1)
 		for range rapid.IntRange(1, 120).Draw(rt, "events") {
@@ -54,15 +59,16 @@ func TestAnyMessagesInAnyOrder(t *testing.T) {
 }
 
 type hostile struct {
-	rt     *rapid.T
-	root   ids.TaskID
-	opts   []*wire.TaskOptions
-	leases ids.LeaseID
-	keys   []sched.ClassKey
-	tokens []uint64
-	epoch  uint64
-	logs   map[uint64][]byte
-	cookie uint64
+	rt       *rapid.T
+	straight bool
+	root     ids.TaskID
+	opts     []*wire.TaskOptions
+	leases   ids.LeaseID
+	keys     []sched.ClassKey
+	tokens   []uint64
+	epoch    uint64
+	logs     map[uint64][]byte
+	cookie   uint64
 }
 
 // step gives the core an event and keeps what it logs.
@@ -84,7 +90,7 @@ func (h *hostile) step(c *Core, now int64, ev Event) {
 
 // rebuild makes a new core from the log; its clients hold and run what they like.
 func (h *hostile) rebuild() *Core {
-	c, err := Rebuild(Config{Job: 1, InlineBudget: 4 << 10}, maps.All(h.logs))
+	c, err := Rebuild(Config{Job: 1, InlineBudget: 4 << 10, StraightCalls: h.straight}, maps.All(h.logs))
 	if err != nil {
 		h.rt.Fatal(err)
 	}
@@ -98,7 +104,7 @@ func (h *hostile) rebuild() *Core {
 		if i == 0 {
 			role = wire.RoleDriver
 		}
-		restored.Clients = append(restored.Clients, ClientJoined{Client: i + 1, Role: role})
+		restored.Clients = append(restored.Clients, ClientJoined{Client: i + 1, Role: role, Local: h.straight && i < 2})
 	}
 	events := []Event{restored}
 	for i := range ids.ClientID(3) {
@@ -223,6 +229,9 @@ func (h *hostile) spec() *wire.TaskSpec {
 }
 
 func (h *hostile) msg() wire.Msg {
+	if h.straight && h.n(3, "talk") == 0 {
+		return h.talk()
+	}
 	switch h.n(16, "message") {
 	case 0, 1:
 		return &wire.Submit{Spec: h.spec()}
@@ -274,7 +283,7 @@ func (h *hostile) event() Event {
 		if h.n(8, "gone") == 0 {
 			return ClientGone{Client: client, Err: h.err()}
 		}
-		return ClientJoined{Client: client, Role: wire.RoleWorker}
+		return ClientJoined{Client: client, Role: wire.RoleWorker, Local: h.straight && client < 3}
 	case 2, 3:
 		return FromSched{Msg: h.sched()}
 	case 4:

@@ -136,8 +136,9 @@ const (
 type extra struct {
 	more            []objRec // returns after the first
 	stream          *streamRec
-	deadline        int64  // of its spec, kept where that is paged out; 0: none
-	timer           *timer // deadline, backoff or grace
+	adopted         *adoptedCall // nil: it was submitted, as nearly all are
+	deadline        int64        // of its spec, kept where that is paged out; 0: none
+	timer           *timer       // deadline, backoff or grace
 	group           *group
 	retryAt         uint64    // log position of what it was charged
 	closedAt        uint64    // log position of that nobody reads its stream
@@ -207,6 +208,7 @@ type clientRec struct {
 	leases         []*leaseRec // on it
 	gone           bool
 	joined         bool
+	local          bool      // in the process of the job's own node
 	ofOtherJob     bool      // another job's worker
 	peer           ids.JobID // another job's owner; 0: a process
 	reported       bool      // it has told a rebuilt core what it has

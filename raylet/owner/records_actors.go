@@ -42,6 +42,8 @@ type actorRec struct {
 	closing   *timer      // of its close hook, while it is Stopping
 	watchers  []watcher
 	moved     bool          // in this step, and its watchers are to hear
+	touched   bool          // in actors.touched
+	shown     shownInstance // the last that straight was told
 	loggedAt  uint64        // log position of its last record
 	logged    *record.Actor // what the log of a rebuilt core says
 }
@@ -49,6 +51,13 @@ type actorRec struct {
 // newActor makes the record of the actor that a task creates.
 func newActor(t *taskRec) *actorRec {
 	return &actorRec{id: ids.ActorID(t.id()), rec: t, opts: t.spec.Opts}
+}
+
+// shownInstance is what is known of an actor to those who call it past the owner.
+type shownInstance struct {
+	id   ids.LeaseID // 0: there is none now
+	host *clientRec
+	dead bool
 }
 
 // escalation is a failure that a parent is to be charged with. It waits for the end of what the step is at: parent and

@@ -34,11 +34,12 @@ func (rc *recovery) restored(ev Restored) {
 	}
 	p.started, p.epoch = true, ev.Epoch
 	rc.epoch = ev.Epoch
+	rc.straight.renumber(ev.Epoch)
 	rc.journal.cookies, rc.journal.deadLog = append(rc.journal.cookies, rc.journal.deadLog...), nil
 	rc.toSched(sched.OwnerRestarted{Job: rc.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := rc.clients.addClient(j.Client, j.Role)
-		cl.joined, cl.ofOtherJob = true, j.Guest
+		cl.joined, cl.ofOtherJob, cl.local = true, j.Guest, j.Local
 		if j.Role == wire.RoleDriver {
 			rc.clients.drivers++
 		}
@@ -358,6 +359,7 @@ func (rc *recovery) reconcile() {
 			rc.relocateActor(a)
 			continue
 		}
+		rc.actors.noteInstance(a)
 		switch {
 		case a.ended() && a.claimed: // it may have died for the log and not for the directory
 			rc.toDirectory(ReleaseName{Actor: a.id, Opts: a.opts, Err: a.cause})

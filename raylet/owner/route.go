@@ -70,6 +70,7 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	switch m := m.(type) {
 	case *wire.Submit:
 		c.submit(cl, m.Spec)
+		c.submittedAdopted(cl, m.Spec)
 	case *wire.Done:
 		c.done(cl, m)
 	case *wire.Get:
@@ -112,7 +113,9 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 	case *wire.Holdings:
 		c.fetchAgain(cl, m)
 	default:
-		panic(unknown(m))
+		if !c.talk(cl, m) {
+			panic(unknown(m))
+		}
 	}
 }
 

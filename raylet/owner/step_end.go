@@ -12,6 +12,7 @@ func (c *Core) finishStep() {
 		c.dispatchAll()
 		c.enforceBudget()
 	}
+	c.forgetReaped()
 	c.flushClaims()
 	c.flushLeases()
 	c.flushNews()
@@ -38,9 +39,9 @@ func (c *Core) dispatchAll() {
 	}
 }
 
-// drain works until no task's arguments are to be looked at, and no actor's failure is another's.
+// drain works until no task's arguments are to be looked at, no actor's failure is another's, and who calls actors past the owner has heard of them.
 func (c *Core) drain() {
-	for len(c.readyQ)+len(c.workQ) > 0 || (len(c.escalated) > 0 || c.lastDetachedDied) && !c.recovering {
+	for len(c.readyQ)+len(c.workQ) > 0 || (len(c.escalated)+len(c.actors.touched) > 0 || c.lastDetachedDied) && !c.recovering {
 		for i := 0; i < len(c.readyQ); i++ {
 			c.argsReady(c.readyQ[i])
 		}
@@ -56,6 +57,9 @@ func (c *Core) drain() {
 		}
 		if c.lastDetachedDied && !c.recovering {
 			c.endDetachedWork()
+		}
+		if len(c.actors.touched) > 0 && !c.recovering {
+			c.showInstances()
 		}
 	}
 }

@@ -67,6 +67,9 @@ func (vs *values) seal(cl *clientRec, m *wire.Seal) {
 		vs.objects.giveHandle(cl, o)
 		vs.stats.Puts++
 	}
+	if o.rec != nil && o.rec.isElsewhere() {
+		o.rec.start = m.Attempt // as who makes it counts
+	}
 	res := &wire.Result{Kind: wire.ResultStored, Value: wire.Value{Meta: m.Value.Meta, Refs: m.Value.Refs}, Size: m.Size}
 	o.attempt = m.Attempt
 	vs.journal.logObject(o, res, m.Attempt, vs.nodeOf(cl))
@@ -97,6 +100,9 @@ func (vs *values) sealTarget(id ids.ObjectID) *objRec {
 func (vs *values) runs(cl *clientRec, t *taskRec, attempt uint32) bool {
 	if t.state.Terminal() || t.isCreation() {
 		return false
+	}
+	if t.isElsewhere() { // its result is too large for a message
+		return cl.local
 	}
 	return vs.recovering || t.start == attempt && t.state.OnWorker() && t.lease.worker == cl
 }

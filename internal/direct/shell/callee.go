@@ -159,10 +159,6 @@ func (c *Callee) Over(e direct.Over) {
 func (c *Callee) Cut(ch direct.Channel) {
 	c.mu.Lock()
 	defer c.leave()
-	c.cut(ch)
-}
-
-func (c *Callee) cut(ch direct.Channel) {
 	if l := c.link(ch); l != nil && !l.broken {
 		c.drain(l)
 	}
@@ -173,16 +169,6 @@ func (c *Callee) cut(ch direct.Channel) {
 	l.broken = true
 	c.step(direct.Broke{Channel: ch})
 	c.after.join(l.to.unlink(l))
-}
-
-// ownerLost cuts all channels, of which the next owner knows nothing, and has it told and asked again.
-func (c *Callee) ownerLost() {
-	c.mu.Lock()
-	defer c.leave()
-	for _, l := range slices.Clone(c.links) {
-		c.cut(l.id)
-	}
-	c.step(direct.OwnerLost{})
 }
 
 // Held says that the owner knows of the references in an answer.

@@ -126,5 +126,7 @@ func (c *Callee) do(f *direct.Effect) {
 			}
 		}
 		up.HangUp(f.Channel)
+	case direct.TellChannel:
+		up.Linked(c, f.Channel, f.Instance)
 	}
 }

@@ -140,15 +140,16 @@ func (n *node) HangUp(ch direct.Channel) {
 		}
 	})
 }
-func (n *node) Settles(*Call, *direct.Outcome)     {}
-func (n *node) Settled(k *Call, o *direct.Outcome) { k.Own.(*waiting).end <- o }
-func (n *node) Departs(k *Call)                    { close(k.Own.(*waiting).departs) }
-func (n *node) Answered(direct.HostEffect)         {}
-func (n *node) TellOwner(direct.HostEffect)        {}
-func (n *node) NotHere(direct.HostEffect)          {}
-func (n *node) Begun(direct.HostEffect)            {}
-func (n *node) Interrupt(*direct.Incoming)         {}
-func (n *node) Panicked(string, any, int)          { n.panics.Add(1) }
+func (n *node) Settles(*Call, *direct.Outcome)                  {}
+func (n *node) Linked(*Callee, direct.Channel, direct.Instance) {}
+func (n *node) Settled(k *Call, o *direct.Outcome)              { k.Own.(*waiting).end <- o }
+func (n *node) Departs(k *Call)                                 { close(k.Own.(*waiting).departs) }
+func (n *node) Answered(direct.HostEffect)                      {}
+func (n *node) TellOwner(direct.HostEffect)                     {}
+func (n *node) NotHere(direct.HostEffect)                       {}
+func (n *node) Begun(direct.HostEffect)                         {}
+func (n *node) Interrupt(*direct.Incoming)                      {}
+func (n *node) Panicked(string, any, int)                       { n.panics.Add(1) }
 
 // Fallen has another instance made.
 func (n *node) Fallen(direct.HostEffect) {

@@ -11,17 +11,18 @@ import (
 // Up is what a process that calls tells its program, its node and the owner of its job. All but Settled is called under the Callee's lock: it hands over, and calls
 // nothing of this package.
 type Up interface {
-	AskWay(c *Callee)                         // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
-	AskWord(c *Callee, ch direct.Channel)     // of the node: what has become of a channel; Over follows
-	Submit(k *Call)                           // to the owner, as a task; OwnerAnswered follows
-	Revoke(k *Call, force bool)               // ask the owner to cancel it
-	Adopt(k *Call, where direct.Effect)       // tell the owner of it; Adopted follows
-	Report(k *Call, o *direct.Outcome)        // tell the owner, which has adopted it, what it came to
-	HangUp(ch direct.Channel)                 // the channel is needed no more
-	Settles(k *Call, o *direct.Outcome)       // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
-	Settled(k *Call, o *direct.Outcome)       // tell who waits for it
-	Departs(k *Call)                          // a reference to its result may leave
-	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
+	AskWay(c *Callee)                                        // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
+	AskWord(c *Callee, ch direct.Channel)                    // of the node: what has become of a channel; Over follows
+	Submit(k *Call)                                          // to the owner, as a task; OwnerAnswered follows
+	Revoke(k *Call, force bool)                              // ask the owner to cancel it
+	Adopt(k *Call, where direct.Effect)                      // tell the owner of it; Adopted follows
+	Report(k *Call, o *direct.Outcome)                       // tell the owner, which has adopted it, what it came to
+	HangUp(ch direct.Channel)                                // the channel is needed no more
+	Linked(c *Callee, ch direct.Channel, to direct.Instance) // tell the owner, which was made anew, of a channel
+	Settles(k *Call, o *direct.Outcome)                      // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
+	Settled(k *Call, o *direct.Outcome)                      // tell who waits for it
+	Departs(k *Call)                                         // a reference to its result may leave
+	Panicked(event string, reason any, n int)                // a core has panicked, for the n-th time, on an event of that type
 }
 
 // Process is what one process calls of all actors.
@@ -89,7 +90,7 @@ func (p *Process) all() []*Callee {
 // OwnerLost says that the owner was made anew: it is told and asked again what the one before was.
 func (p *Process) OwnerLost() {
 	for _, c := range p.all() {
-		c.ownerLost()
+		c.tell(direct.OwnerLost{})
 	}
 }
 

@@ -24,7 +24,6 @@ type AskWay struct {
 // AskWord asks what has become of a channel that has broken: Over answers.
 type AskWord struct {
 	local
-	Actor   ids.ActorID
 	Channel direct.Channel
 }
 
@@ -32,6 +31,15 @@ type AskWord struct {
 type HangUp struct {
 	local
 	Channel direct.Channel
+}
+
+// Linked tells an owner that was made anew of a channel which its process has, and says so before Adopt and wire.Holdings. Nothing answers it, unless its
+// instance has ended: then Over.
+type Linked struct {
+	local
+	Actor    ids.ActorID
+	Instance direct.Instance
+	Channel  direct.Channel
 }
 
 // Adopt tells of a call: the process holds a handle on each of its returns from now on, as after wire.Submit. Adopted answers the first one. It is said again when

@@ -87,6 +87,7 @@ type Client struct {
 	Job   ids.JobID
 	Nth   int         // the number of the return that began its session; 0: none did
 	Apart bool        // it has a process of its own
+	Local bool        // it is in the node's process, and needs no connection
 	Knows []ids.JobID // whose owners know it
 }
 

@@ -3,6 +3,7 @@ package route
 import (
 	"slices"
 
+	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -20,6 +21,24 @@ func eachHeld(m wire.Msg, f func(ids.ObjectID)) {
 			all(r.Err.AllRefs())
 		}
 	}
+	args := func(spec *wire.TaskSpec) {
+		for i := range spec.Args {
+			if a := &spec.Args[i]; !a.Ref.IsZero() {
+				f(a.Ref)
+			} else {
+				all(a.Value.Refs)
+			}
+		}
+	}
+	outcome := func(o *talk.Outcome) {
+		if o == nil {
+			return
+		}
+		for i := range o.Results {
+			result(&o.Results[i])
+		}
+		all(o.Err.AllRefs())
+	}
 	switch m := m.(type) {
 	case *wire.AddRef:
 		f(m.ID)
@@ -28,13 +47,12 @@ func eachHeld(m wire.Msg, f func(ids.ObjectID)) {
 	case *wire.Seal:
 		all(m.Value.Refs)
 	case *wire.Submit:
-		for i := range m.Spec.Args {
-			if a := &m.Spec.Args[i]; !a.Ref.IsZero() {
-				f(a.Ref)
-			} else {
-				all(a.Value.Refs)
-			}
-		}
+		args(m.Spec)
+	case *talk.Adopt:
+		args(m.Spec)
+		outcome(m.Outcome)
+	case *talk.Told:
+		outcome(m.Outcome)
 	case *wire.StreamItem:
 		result(&m.Result)
 	case *wire.Done:

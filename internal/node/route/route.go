@@ -1,6 +1,7 @@
 package route
 
 import (
+	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/wire"
@@ -19,9 +20,10 @@ const (
 	Goodbye              // the end of the client's session
 )
 
-// Asker knows which job's owner a client's Holdings answer.
+// Asker is a client: it knows which job's owner its Holdings answer, and whether it is in the node's process, which sends messages that go over no socket.
 type Asker interface {
 	AskedBy(m *wire.Holdings) ids.JobID
+	IsLocal() bool
 }
 
 // Of says who takes a message of a client of job own; job is the one whose owner it is, where it is one.
@@ -55,6 +57,10 @@ func Of(own ids.JobID, from Asker, m wire.Msg) (to Place, job ids.JobID) {
 		return Stats, 0
 	case *wire.Bye:
 		return Goodbye, 0
+	case *talk.AskWay, *talk.AskWord, *talk.Linked, *talk.HangUp, *talk.Adopt, *talk.Lives, *talk.Told:
+		if from.IsLocal() {
+			return Owner, own
+		}
 	}
 	return Nobody, 0
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -17,6 +18,29 @@ const (
 type asker ids.JobID
 
 func (a asker) AskedBy(*wire.Holdings) ids.JobID { return ids.JobID(a) }
+func (a asker) IsLocal() bool                    { return false }
+
+// local is a client in the node's process.
+type local struct{ asker }
+
+func (local) IsLocal() bool { return true }
+
+// What is said of calls that go straight is for the owner of the client's job, and only from clients that need no socket for it.
+func TestTalkIsForTheOwnJobsOwner(t *testing.T) {
+	for _, m := range []wire.Msg{&talk.AskWay{}, &talk.AskWord{}, &talk.Linked{}, &talk.HangUp{}, &talk.Adopt{Spec: &wire.TaskSpec{}}, &talk.Lives{}, &talk.Told{}} {
+		if to, job := Of(own, local{asker(other)}, m); to != Owner || job != own {
+			t.Errorf("%T goes to %d of job %v", m, to, job)
+		}
+		if to, _ := Of(own, asker(other), m); to != Nobody {
+			t.Errorf("%T of another process goes to %d", m, to)
+		}
+	}
+	for _, m := range []wire.Msg{&talk.Way{}, &talk.Over{}, &talk.Adopted{}, &talk.StillThere{}, &talk.Where{}, &talk.Dropped{}} {
+		if to, _ := Of(own, local{asker(other)}, m); to != Nobody {
+			t.Errorf("%T, which is the owner's to say, goes to %d", m, to)
+		}
+	}
+}
 
 // Every kind of message that a client sends has a place, and every other is nobody's.
 func TestEveryKindHasItsPlace(t *testing.T) {
@@ -62,6 +86,8 @@ func TestForeignObjects(t *testing.T) {
 		&wire.AddRef{ID: theirs}, &wire.PutValue{Value: v}, &wire.Seal{Value: v},
 		&wire.Submit{Spec: &wire.TaskSpec{Args: []wire.Arg{{Ref: theirs}, {Ref: mine}}}}, &wire.Submit{Spec: &wire.TaskSpec{Args: []wire.Arg{{Value: v}}}},
 		&wire.StreamItem{Result: wire.Result{Value: v}}, &wire.Done{Results: []wire.Result{{Value: v}}},
+		&talk.Adopt{Spec: &wire.TaskSpec{Args: []wire.Arg{{Ref: theirs}}}}, &talk.Adopt{Spec: &wire.TaskSpec{}, Outcome: &talk.Outcome{Err: &errs.Error{Refs: refs}}},
+		&talk.Adopt{Spec: &wire.TaskSpec{}, Outcome: &talk.Outcome{Results: []wire.Result{{Value: v}}}}, &talk.Told{Outcome: &talk.Outcome{Results: []wire.Result{{Value: v}}}},
 		&wire.Done{Err: &errs.Error{Refs: refs}}, &wire.Done{Results: []wire.Result{{Err: &errs.Error{Refs: refs}}}},
 	} {
 		if got := Foreign(own, m); !Crosses(own, m) || len(got) != 1 || !slices.Equal(got[other], []ids.ObjectID{theirs}) {
