@@ -27,8 +27,18 @@ func (e *Executor) report() {
 	}
 }
 
-// sweep forgets lanes whose lease has had no work for a while.
+// sweep forgets lanes whose lease has had no work for a while, and has mailboxes do the like.
 func (e *Executor) sweep() {
+	e.sweepLanes()
+	if hosts := e.allHosted(); len(hosts) > 0 {
+		now := e.cfg.Now()
+		for _, h := range hosts {
+			h.sweep(now)
+		}
+	}
+}
+
+func (e *Executor) sweepLanes() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for lease, l := range e.lanes {
@@ -71,6 +81,9 @@ func (e *Executor) flush() {
 func (e *Executor) Holdings(h *wire.Holdings) {
 	for _, l := range e.all() {
 		l.snapshot(h)
+	}
+	for _, x := range e.allHosted() {
+		x.snapshot(h)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -26,6 +26,7 @@ type TaskContext struct {
 	Client  *Client
 	Task    ids.TaskID
 	Attempt uint32
+	Once    bool // it never runs again: what it calls goes straight
 	Trace   wire.TraceContext
 	Spec    *wire.TaskSpec  // nil for the driver's own code
 	Blocker Blocker         // nil: nobody is told
