@@ -40,6 +40,8 @@ type hosted struct {
 	out     []order // guarded by mu: what is to be done without a lock, in order
 	used    []order // guarded by mu: memory for out
 	handing bool    // guarded by mu: a goroutine does it
+	urgent  bool    // guarded by mu: there is more in out than reports that others will follow soon
+	waiting []int   // guarded by mu: the owner's calls that have not begun, of each group
 }
 
 // host has a mailbox run the calls of an actor that was just made.
@@ -53,6 +55,7 @@ func (e *Executor) host(a *actor, opts *wire.TaskOptions) {
 			groups = append(groups, int(max(1, g.Max)))
 		}
 	}
+	h.waiting = make([]int, len(groups))
 	h.box = shell.NewMailbox(shell.Config{
 		HostConfig: direct.HostConfig{Groups: groups, Pending: int(max(0, opts.MaxPendingCalls)), Unread: unreadMost},
 		Instance:   a.lease, Run: h.run, Up: h, Spawn: e.spawn,

@@ -51,6 +51,7 @@ func (h *hosted) list(it item) *owned {
 		own.next.prev = own
 	}
 	h.owned = own
+	h.waiting[own.in.Group]++
 	return own
 }
 
@@ -137,6 +138,7 @@ func (h *hosted) Begun(f direct.HostEffect) {
 	if own, ok := f.Call.Payload.(*owned); ok {
 		h.mu.Lock()
 		own.begun = true
+		h.waiting[own.in.Group]--
 		h.mu.Unlock()
 	}
 }
@@ -164,14 +166,19 @@ func (h *hosted) Answered(f direct.HostEffect) {
 // answeredLocked reports a call: what it has come to, or why it is not run, or is left behind if it still runs. Of one that has not begun no time is given at which it
 // started. mu is held.
 func (h *hosted) answeredLocked(own *owned, why *errs.Error, runs bool, ack uint64) {
-	own.told = true
+	if own.told = true; !own.begun {
+		h.waiting[own.in.Group]--
+	}
+	if why == nil && own.rep == nil { // what runs its calls has failed
+		why = errs.New(errs.CodeComponentFailed, "what runs the calls of actor %v has failed: the log says how", h.a.id)
+	}
 	switch {
 	case own.rep != nil:
 		h.reportLocked(own, &own.rep.d, ack)
 	case h.closing && own.begun && runs: // it is reported when it has returned
 		own.silent = true
 	case h.closing:
-		h.out = append(h.out, order{own: own, counts: true, ack: ack})
+		h.orderLocked(order{own: own, counts: true, ack: ack})
 	default:
 		d := &wire.Done{Task: own.in.ID, Attempt: own.it.t.Attempt, Lease: own.it.lease, Err: why, StillRuns: own.begun && runs,
 			Times: wire.Times{Received: own.it.received, Ended: h.e.cfg.Now()}}
@@ -191,5 +198,7 @@ func (h *hosted) reportLocked(own *owned, d *wire.Done, ack uint64) {
 	if !d.StillRuns {
 		x.own = own
 	}
-	h.out = append(h.out, x)
+	if h.out = append(h.out, x); d.StillRuns || h.waiting[own.in.Group] == 0 {
+		h.urgent = true
+	}
 }

@@ -194,7 +194,7 @@ func (h *hosted) Interrupt(in *direct.Incoming) {
 		if r := &h.runs[i]; r.in == in {
 			h.awaitLocked(&r.await)
 			cl := r.cl
-			h.out = append(h.out, order{then: func() { cl.ctx.cancel(why) }})
+			h.orderLocked(order{then: func() { cl.ctx.cancel(why) }})
 			return
 		}
 	}

@@ -19,17 +19,39 @@ type order struct {
 	then   func()   // nil: nothing
 }
 
-// HandOver does what is to be done, in order. If a goroutine is at it, that one goes on.
+// orderLocked has something done soon. mu is held.
+func (h *hosted) orderLocked(x order) {
+	h.out = append(h.out, x)
+	h.urgent = true
+}
+
+// HandOver does what is to be done, in order. Reports alone wait for some more, if there are calls that will be reported. If a goroutine is at it, that one goes on.
 func (h *hosted) HandOver() {
 	h.mu.Lock()
+	late := h.handOverLocked()
+	h.mu.Unlock()
+	if late {
+		h.e.armFlusher()
+	}
+}
+
+// flush sends reports that have waited long enough.
+func (h *hosted) flush() {
+	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.urgent = true
+	h.handOverLocked()
+}
+
+// handOverLocked tells whether something still waits. mu is held, but for while it is done.
+func (h *hosted) handOverLocked() (late bool) {
 	if h.handing {
-		return
+		return false
 	}
 	h.handing = true
-	for len(h.out) > 0 {
+	for len(h.out) > 0 && (h.urgent || len(h.out) >= doneBatch) {
 		orders := h.out
-		h.out, h.used = h.used[:0], nil
+		h.out, h.used, h.urgent = h.used[:0], nil, false
 		h.mu.Unlock()
 		h.perform(orders)
 		h.mu.Lock()
@@ -37,6 +59,7 @@ func (h *hosted) HandOver() {
 		h.used = orders[:0]
 	}
 	h.handing = false
+	return len(h.out) > 0
 }
 
 func (h *hosted) perform(orders []order) {
@@ -107,7 +130,7 @@ func (h *hosted) NotHere(f direct.HostEffect) {
 func (h *hosted) tell(x order) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.out = append(h.out, x)
+	h.orderLocked(x)
 }
 
 // Fallen notes that a panic has ended the instance, in a call or in what runs its calls. The owner is told when it was told of the calls.
@@ -132,12 +155,12 @@ func (h *hosted) lastLocked() {
 		h.fell = nil
 		a := h.a
 		h.e.log.Error("a panic has ended the instance of an actor", "actor", a.id, "type", a.name, "err", o.Err, "stack", o.Err.Stack)
-		h.out = append(h.out, order{msg: &wire.ActorStopped{Actor: a.id, Lease: a.lease, Err: o.Err}, keep: o, then: func() {
+		h.orderLocked(order{msg: &wire.ActorStopped{Actor: a.id, Lease: a.lease, Err: o.Err}, keep: o, then: func() {
 			a.end()
 			h.e.forget(a) // not before: what it has is among the Holdings until it is reported
 		}})
 	}
-	h.out = append(h.out, order{then: h.isOver})
+	h.orderLocked(order{then: h.isOver})
 }
 
 // isOver says that all calls were told of that the instance has not left behind.

@@ -74,6 +74,9 @@ func (e *Executor) flush() {
 		}
 		l.mu.Unlock()
 	}
+	for _, h := range e.allHosted() {
+		h.flush()
+	}
 }
 
 // Holdings adds what the executor holds to the answer to the owner's Resync. It is meant
