@@ -58,7 +58,7 @@ func (s *straight) Adopt(*shell.Call, direct.Effect)    {}
 func (s *straight) Report(*shell.Call, *direct.Outcome) {}
 func (s *straight) HangUp(direct.Channel)               {}
 func (s *straight) Departs(*shell.Call)                 {}
-func (s *straight) Panicked(event string, reason any, n int) {
+func (s *straight) Panicked(event string, reason any, _ int) {
 	s.t.Errorf("a core has panicked, at %s: %v", event, reason)
 }
 func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
