@@ -79,16 +79,14 @@ func (h *hosted) takeOver() {
 	defer close(h.ready)
 	l := h.lane
 	l.mu.Lock()
-	var calls []*owned
+	var calls []*direct.Incoming
 	for _, it := range l.queue[l.head:] { // at each moment they are among the Holdings
-		calls = append(calls, h.list(it))
+		calls = append(calls, &h.list(it).in)
 	}
 	clear(l.queue)
 	l.queue, l.head, l.closed, l.held = nil, 0, true, false
 	l.mu.Unlock()
-	for _, own := range calls {
-		h.box.Tell(direct.Arrived{Channel: ownersChannel, Call: &own.in})
-	}
+	h.box.Arrive(ownersChannel, calls)
 }
 
 // unhost forgets an instance that has ended: it is not found any more, and its goroutines end when their calls have.

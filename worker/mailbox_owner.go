@@ -29,14 +29,15 @@ type owned struct {
 // push puts calls into the mailbox.
 func (h *hosted) push(lease ids.LeaseID, tasks []wire.ExecTask, now int64) {
 	<-h.ready // which takes no longer than it takes to put some calls into the mailbox
+	calls := make([]*direct.Incoming, 0, len(tasks))
 	for i := range tasks {
 		it := item{t: tasks[i], lease: lease, received: now}
 		if len(it.t.Spec.Promises) > 0 {
 			it.unneeded = inbox.New[uint32]()
 		}
-		own := h.list(it)
-		h.box.Tell(direct.Arrived{Channel: ownersChannel, Call: &own.in})
+		calls = append(calls, &h.list(it).in)
 	}
+	h.box.Arrive(ownersChannel, calls)
 }
 
 // list makes the next call.

@@ -15,6 +15,7 @@ import (
 type running struct {
 	in    *direct.Incoming
 	cl    *call
+	r     *runner
 	owned bool // the owner has pushed it
 	await bool // the instance is closed when it has ended
 }
@@ -76,7 +77,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		} else {
 			f.Outcome = ans.outcome(d, keep)
 		}
-		h.done(r)
+		r.call, r.report = nil, wire.Done{}
 	}()
 	// A write to read-only memory fails this call, and not the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -118,7 +119,8 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	run := running{in: in, cl: cl, owned: own != nil}
+	run := running{in: in, cl: cl, r: h.runnerLocked(), owned: own != nil}
+	run.r.call, run.r.task, run.r.now = cl, t, now
 	if i := slices.IndexFunc(h.early, func(x early) bool { return x.in == in }); i >= 0 {
 		run.await = h.early[i].await
 		cl.ctx.cancel(h.early[i].why)
@@ -128,24 +130,19 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 	if own != nil {
 		own.cl = cl
 	}
-	var r *runner
-	if n := len(h.spare); n > 0 {
-		r = h.spare[n-1]
-		h.spare[n-1] = nil
-		h.spare = h.spare[:n-1]
-	} else {
-		r = newRunner(h.lane)
-	}
-	r.call, r.task, r.now = cl, t, now
-	return r
+	return run.r
 }
 
-// done takes a runner back.
-func (h *hosted) done(r *runner) {
-	r.call, r.report = nil, wire.Done{}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.spare = append(h.spare, r)
+// runnerLocked is a runner that has nothing to run. mu is held.
+func (h *hosted) runnerLocked() *runner {
+	n := len(h.spare)
+	if n == 0 {
+		return newRunner(h.lane)
+	}
+	r := h.spare[n-1]
+	h.spare[n-1] = nil
+	h.spare = h.spare[:n-1]
+	return r
 }
 
 // outcome is what is told of a call that went straight.
@@ -165,7 +162,7 @@ func (a *answer) outcome(d *wire.Done, keep any) *direct.Outcome {
 	return &a.out
 }
 
-// Ran says that a call's Run is over.
+// Ran says that a call's Run is over, and its runner free.
 func (h *hosted) Ran(in *direct.Incoming) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,6 +174,7 @@ func (h *hosted) Ran(in *direct.Incoming) {
 			h.awaited--
 			h.settledLocked()
 		}
+		h.spare = append(h.spare, h.runs[i].r)
 		last := len(h.runs) - 1
 		h.runs[i] = h.runs[last]
 		h.runs[last] = running{}

@@ -335,6 +335,33 @@ func TestTheOwnerAsksForCallsWhoseCallerIsGone(t *testing.T) {
 	}
 }
 
+// An instance ends of whose calls nobody knows any more how far they have come, since what runs them has failed twice.
+func TestAnInstanceEndsWhoseMailboxFails(t *testing.T) {
+	s := newStraight(t, Config{}, (*peer).plain)
+	f, started, goOn := hold()
+	slow := s.handle("slow", wire.TaskActorCall, func(ctx context.Context, c *registry.Call) ([]registry.Output, any, error) {
+		_, _, _ = f(ctx, c)
+		<-goOn
+		return nil, nil, nil
+	})
+	running, waits := s.call(s.actor, slow), s.call(s.actor, slow)
+	s.exec(1, running, waits)
+	<-started
+	straightly := s.ask(slow)
+	s.boxes.Of(1).Tell(direct.Finished{})
+	straightly.fails(errs.CodeActorDied)
+	before, m := s.ending(s.actor)
+	if m.Lease != 1 || !is(m.Err, errs.ErrComponentFailed) {
+		t.Errorf("the owner is told %+v", m)
+	}
+	ds := of[*wire.Done](before)
+	if len(ds) != 3 || ds[1].Times.Started == 0 || !ds[1].StillRuns || ds[2].Times.Started != 0 || !is(ds[2].Err, errs.ErrActorUnavailable) {
+		t.Errorf("of its calls the owner is told %+v", ds)
+	}
+	close(goOn)
+	s.returned(running.Spec.ID)
+}
+
 // Holdings have the owner's calls and no others; a drain of the process waits for these too.
 func TestTheOwnersCallsAreCounted(t *testing.T) {
 	s := newStraight(t, Config{}, (*peer).plain)

@@ -113,7 +113,7 @@ func (h *hosted) sendAll(orders []order) {
 // TellOwner tells what a call has come to whose caller is gone.
 func (h *hosted) TellOwner(f direct.HostEffect) {
 	m := &talk.Told{Channel: f.Channel, No: f.No, Said: f.Said}
-	if o := f.Outcome; o != nil && f.Said == direct.SaidNothing {
+	if o := f.Outcome; o != nil {
 		m.Outcome = &talk.Outcome{Err: o.Err}
 		if a, ok := o.Value.(*talk.Answer); ok && o.Err == nil {
 			m.Outcome.Results = a.Results

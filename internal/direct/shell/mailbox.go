@@ -69,6 +69,17 @@ func (m *Mailbox) Tell(e direct.HostEvent) {
 	later.do()
 }
 
+// Arrive takes calls that have come on a channel that is no link of this process, all before one of them can end.
+func (m *Mailbox) Arrive(ch direct.Channel, calls []*direct.Incoming) {
+	m.mu.Lock()
+	for _, in := range calls {
+		m.step(direct.Arrived{Channel: ch, Call: in})
+	}
+	later := m.takeAfter()
+	m.mu.Unlock()
+	later.do()
+}
+
 func (m *Mailbox) link(l *link) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
