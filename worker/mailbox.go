@@ -28,7 +28,8 @@ type hosted struct {
 	early   []early    // guarded by mu: interrupted before they ran
 	awaited int        // guarded by mu: calls that the stop has interrupted, and that have not ended
 	spare   []*runner  // guarded by mu: with nothing to run
-	owned   *owned     // guarded by mu: the first of the owner's calls that are here
+	first   *owned     // guarded by mu: of the owner's calls that are here, as they came
+	last    *owned     // guarded by mu: of these
 
 	why     *errs.Error     // guarded by mu: of the calls that the end leaves behind; nil: nothing has ended it
 	stopped bool            // guarded by mu: it is to be closed when what still runs has ended

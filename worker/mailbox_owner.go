@@ -48,10 +48,12 @@ func (h *hosted) list(it item) *owned {
 	own.in.ID, own.in.Group, own.in.Payload = it.t.Spec.ID, h.a.numbers[it.t.Spec.Opts.Group], own
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if own.next = h.owned; own.next != nil {
-		own.next.prev = own
+	if own.prev = h.last; own.prev != nil {
+		own.prev.next = own
+	} else {
+		h.first = own
 	}
-	h.owned = own
+	h.last = own
 	h.waiting[own.in.Group]++
 	return own
 }
@@ -60,17 +62,19 @@ func (h *hosted) unlistLocked(own *owned) {
 	if own.prev != nil {
 		own.prev.next = own.next
 	} else {
-		h.owned = own.next
+		h.first = own.next
 	}
 	if own.next != nil {
 		own.next.prev = own.prev
+	} else {
+		h.last = own.prev
 	}
 	own.prev, own.next = nil, nil
 }
 
 // findLocked is the owner's call of a task, if it is here; mu is held.
 func (h *hosted) findLocked(task ids.TaskID) *owned {
-	own := h.owned
+	own := h.first
 	for own != nil && own.in.ID != task {
 		own = own.next
 	}
@@ -105,7 +109,7 @@ func (h *hosted) onUnneeded(m *wire.Unneeded) bool {
 func (h *hosted) snapshot(out *wire.Holdings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for own := h.owned; own != nil; own = own.next {
+	for own := h.first; own != nil; own = own.next {
 		at := wire.Attempt{Task: own.in.ID, Attempt: own.it.t.Attempt, Lease: own.it.lease}
 		if own.cl != nil {
 			at.Blocked, at.Asks = own.cl.block.told()

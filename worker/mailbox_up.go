@@ -146,7 +146,7 @@ func (h *hosted) Fallen(f direct.HostEffect) {
 
 // lastLocked notes that nothing follows: the mailbox has answered all calls of the owner, unless what runs it has failed too.
 func (h *hosted) lastLocked() {
-	for own := h.owned; own != nil; own = own.next {
+	for own := h.first; own != nil; own = own.next {
 		if !own.told {
 			h.answeredLocked(own, h.why, true, 0)
 		}
