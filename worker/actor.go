@@ -27,6 +27,9 @@ type actor struct {
 	once     sync.Once                  // of its close hook
 	life     chan struct{}              // closed when the actor should end
 	over     sync.Once                  // of life
+
+	numbers map[string]int         // of its concurrency groups, where a mailbox runs its calls; its only lane holds those that come before it is made
+	hosted  atomic.Pointer[hosted] // nil: it is not made yet, or has none
 }
 
 // newActor makes the mailboxes when the creation arrives, so that calls that arrive before the constructor has run
@@ -36,6 +39,10 @@ func (e *Executor) newActor(spec *wire.TaskSpec, lease ids.LeaseID) {
 	e.dropActor(id, true) // of an earlier attempt, if there is one
 	a := &actor{id: id, lease: lease, name: spec.Opts.Func, onPanic: spec.Opts.OnPanic, groups: make(map[string]*lane), life: make(chan struct{})}
 	add := func(name string, limit int32) {
+		if e.cfg.Mailboxes != nil && len(a.lanes) > 0 {
+			a.groups[name] = a.lanes[0]
+			return
+		}
 		l := newLane(e, int(max(1, limit)), a)
 		l.held = true
 		a.groups[name] = l
@@ -94,6 +101,10 @@ func (e *Executor) actorMade(spec *wire.TaskSpec, instance any) error {
 		return errs.New(errs.CodeActorDied, "actor %v was stopped while it was created", ids.ActorID(spec.ID))
 	}
 	a.instance = instance
+	if e.cfg.Mailboxes != nil {
+		e.host(a, spec.Opts)
+		return nil
+	}
 	a.made.Store(true)
 	for _, l := range a.lanes {
 		l.release()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	"mobula/internal/direct/shell"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/wire"
@@ -44,15 +45,18 @@ func BenchmarkExecutor(b *testing.B) {
 		b.Run(name, func(b *testing.B) { benchExec(b, batch, wire.TaskNormal) })
 	}
 	b.Run("actor/batch=100", func(b *testing.B) { benchExec(b, 100, wire.TaskActorCall) })
+	b.Run("mailbox/batch=100", func(b *testing.B) { benchExecIn(b, 100, wire.TaskActorCall, new(shell.Mailboxes)) })
 }
 
-func benchExec(b *testing.B, batch int, kind wire.TaskKind) {
+func benchExec(b *testing.B, batch int, kind wire.TaskKind) { benchExecIn(b, batch, kind, nil) }
+
+func benchExecIn(b *testing.B, batch int, kind wire.TaskKind, boxes *shell.Mailboxes) {
 	b.ReportAllocs()
 	port := &counting{wake: make(chan struct{}, 1)}
 	c := client.New(client.Config{Port: port, Log: slog.New(slog.DiscardHandler), Welcome: &wire.Welcome{Root: ids.RootTask(1, 1)}})
 	result := []registry.Output{{Size: 1, Inline: []byte("x")}}
 	f := &registry.Function{Name: "f", Kind: kind, Invoke: func(context.Context, *registry.Call) ([]registry.Output, any, error) { return result, nil, nil }}
-	e := New(Config{Client: c, StatsEvery: time.Hour, Lookup: func(string) (*registry.Function, bool) { return f, true }})
+	e := New(Config{Client: c, Mailboxes: boxes, StatsEvery: time.Hour, Lookup: func(string) (*registry.Function, bool) { return f, true }})
 	opts := &wire.TaskOptions{Func: "f", NumReturns: 1}
 	actor := ids.ActorID(ids.RootTask(1, 7))
 	if kind == wire.TaskActorCall {

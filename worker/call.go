@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"mobula/internal/client"
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -30,18 +31,20 @@ func (cl *call) id() ids.TaskID { return cl.tc.Task }
 
 // runner is a goroutine of a lane, with the memory that it reuses between tasks.
 type runner struct {
-	lane    *lane
-	call    *call // the one under way
-	task    wire.ExecTask
-	borrows bool  // the reader's goroutine runs it
-	gone    bool  // its call was abandoned: another runner took its place
-	now     int64 // when the last call ended; 0: not known
+	lane     *lane
+	call     *call // the one under way
+	task     wire.ExecTask
+	borrows  bool          // the reader's goroutine runs it
+	straight talk.Straight // the call came so; nil: by the owner
+	gone     bool          // its call was abandoned: another runner took its place
+	now      int64         // when the last call ended; 0: not known
 
 	opts   *wire.TaskOptions // options of the last task, and its function
 	fn     *registry.Function
 	arg    registry.Call
 	inputs []registry.Input
 	args   loans
+	report wire.Done        // of a call that went straight
 	made   []*client.Buffer // buffers granted and not sealed
 }
 
@@ -118,13 +121,22 @@ func (r *runner) execute() {
 	}()
 	// A write to read-only memory fails this task, and not the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	keep = r.invoke(rep)
+	keep = r.invoke(d, &rep.r)
 	normal = true
 	r.finish(d, keep)
 }
 
 // finish ends the call, however it ended.
 func (r *runner) finish(d *wire.Done, keep any) {
+	r.tidy(d)
+	if !r.lane.ended(r.call, d, keep) {
+		r.gone = true
+	}
+	r.call = nil
+}
+
+// tidy lets go of what the call had, and completes its report.
+func (r *runner) tidy(d *wire.Done) {
 	e, cl := r.lane.e, r.call
 	if d.Err != nil {
 		for _, b := range r.made {
@@ -142,20 +154,19 @@ func (r *runner) finish(d *wire.Done, keep any) {
 	if d.Err != nil && d.Err.Task == "" {
 		d.Err.Task = cl.id().String()
 	}
+	e.running.Add(-1)
+	if cl.tc.Blocker == nil { // it went straight
+		return
+	}
 	r.now = e.cfg.Now()
 	d.Times = wire.Times{Received: cl.received, Started: cl.started.Load(), Ended: r.now}
-	e.running.Add(-1)
 	cl.block.over(cl)
-	if !r.lane.ended(cl, d, keep) {
-		r.gone = true
-	}
-	r.call = nil
 }
 
-// invoke looks up the function, maps the arguments, calls the function and fills the report. It returns what must
-// be kept until the report is sent.
-func (r *runner) invoke(rep *report) (keep any) {
-	e, cl, spec, d := r.lane.e, r.call, r.task.Spec, &rep.d
+// invoke looks up the function, maps the arguments, calls the function and fills the report; one is room for a single result. It returns what
+// must be kept until the report is sent.
+func (r *runner) invoke(d *wire.Done, one *[1]wire.Result) (keep any) {
+	e, cl, spec := r.lane.e, r.call, r.task.Spec
 	fn, werr := r.function(spec)
 	if werr == nil {
 		werr = r.prepare(spec, fn)
@@ -184,7 +195,7 @@ func (r *runner) invoke(rep *report) (keep any) {
 	switch {
 	case err != nil:
 	case spec.Opts.NumReturns != wire.Streaming:
-		keep, err = r.results(ctx, rep, outs)
+		d.Results, keep, err = r.results(ctx, one, outs)
 	case len(outs) > 0:
 		err = errs.New(errs.CodeRegistryMismatch, "%s: called as a stream, this binary has it as a function of %d results", fn.Name, len(outs))
 	}

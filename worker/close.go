@@ -36,6 +36,8 @@ func (e *Executor) stopActor(m *wire.StopActor) {
 	a.end()
 	if !m.Drain {
 		a.cancel(e)
+	} else if h := a.hosted.Load(); h != nil {
+		h.drain()
 	}
 	if a.closing.Swap(true) {
 		return // the goroutine that closes it reports
@@ -54,8 +56,11 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 	var keep any
 	for _, l := range a.lanes {
 		if !l.settle(ctx) {
-			err = errs.New(errs.CodeDeadline, "calls of it still ran %v after their context had ended: it was not closed", e.cfg.StopGrace)
+			err = stillRan(e.cfg.StopGrace)
 		}
+	}
+	if h := a.hosted.Load(); h != nil && !h.settle(ctx) {
+		err = stillRan(e.cfg.StopGrace)
 	}
 	if e.isClosing() || a.killed.Load() {
 		return // Close closes it, or nobody does
@@ -69,6 +74,10 @@ func (e *Executor) closeActor(a *actor, drain bool) {
 	}
 	e.send(&wire.ActorStopped{Actor: a.id, Err: err})
 	runtime.KeepAlive(keep)
+}
+
+func stillRan(grace time.Duration) *errs.Error {
+	return errs.New(errs.CodeDeadline, "calls of it still ran %v after their context had ended: it was not closed", grace)
 }
 
 // end lets the actor take no more calls, and ends its timers.
@@ -89,9 +98,12 @@ func (e *Executor) lifeOf(id ids.ActorID) <-chan struct{} {
 
 func (e *Executor) forget(a *actor) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.actors[a.id] == a {
 		delete(e.actors, a.id)
+	}
+	e.mu.Unlock()
+	if h := a.hosted.Load(); h != nil {
+		e.unhost(h)
 	}
 }
 
@@ -103,6 +115,11 @@ func (e *Executor) dropActor(id ids.ActorID, restarts bool) {
 	}
 	a := e.removeActor(id, why)
 	if a == nil {
+		return
+	}
+	if h := a.hosted.Load(); h != nil {
+		h.stop(why)
+		e.unhost(h)
 		return
 	}
 	for _, l := range a.lanes {
@@ -124,6 +141,9 @@ func (a *actor) cancel(e *Executor) {
 	a.refuseAll(e, why)
 	for _, l := range a.lanes {
 		l.cancelAll(why)
+	}
+	if h := a.hosted.Load(); h != nil {
+		h.stop(why)
 	}
 }
 

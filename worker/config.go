@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	"mobula/internal/direct/shell"
 	inject "mobula/internal/fault"
 	"mobula/internal/registry"
 	"mobula/wire"
@@ -20,6 +21,8 @@ type Config struct {
 	Base   context.Context                              // parent of every task's context; nil: context.Background
 	Now    func() int64                                 // nanoseconds; nil: the node's clock
 	Log    *slog.Logger                                 // nil: slog.Default
+
+	Mailboxes *shell.Mailboxes // where those of this process' actors are found, by which their calls run; nil: the owner pushes them, and lanes run them
 
 	Faults *inject.Injector // a test's; nil: none
 
@@ -36,4 +39,7 @@ const (
 	doneBatch  = 32                     // so many Dones are sent at once although more tasks wait
 	doneDelay  = 500 * time.Microsecond // the longest that a Done waits to be sent with others while the next task runs
 	laneLinger = 2                      // stats periods that an idle lane's goroutine is kept
+
+	unreadMost    = 16 << 20        // bytes of answers that a process may leave unacknowledged
+	straightGrace = 2 * time.Second // how long a call that went straight may run past its deadline, as one that the owner pushed (owner.Config.CancelGrace)
 )

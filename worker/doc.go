@@ -5,11 +5,12 @@
 //
 // The Executor has a lane for each lease and a mailbox for each concurrency group of each
 // actor it hosts. A lane owns its queue, the calls under way and the reports not yet sent;
-// the owner on the node knows only what was reported of a task. Everything is sent through the client's port, so a
+// the owner on the node knows only what was reported of a task. With Config.Mailboxes an actor's calls, those that the owner pushes and those that come straight (decision
+// 0038), are run by its shell.Mailbox instead, once it is made: a hosted has that mailbox, and the owner's calls in it until they are reported. Everything is sent through the client's port, so a
 // reference that a task takes is announced before the task's report.
 //
-// Lock order: blocking.mu, Executor.mu, lane.mu, Executor.life. Nothing is sent under
-// Executor.mu or lane.mu.
+// Lock order: blocking.mu, Executor.mu, lane.mu, a mailbox' own, hosted.mu, Executor.life. Nothing is sent under
+// Executor.mu, lane.mu, a mailbox' lock or hosted.mu.
 //
 // # What blocks
 //

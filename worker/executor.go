@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	"mobula/internal/direct"
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -24,18 +26,19 @@ type Executor struct {
 	reader *reader // of a worker process; nil: Deliver's caller runs nothing
 
 	mu      sync.Mutex
-	lanes   map[ids.LeaseID]*lane  // guarded by mu
-	actors  map[ids.ActorID]*actor // guarded by mu
-	streams map[ids.TaskID]*stream // guarded by mu
-	waiting map[ids.TaskID]*call   // guarded by mu: tasks that were reported blocked
-	closed  bool                   // guarded by mu
-	work    sync.WaitGroup         // lanes' goroutines and closing actors; Add under life
-	life    sync.Mutex             // the innermost lock
-	over    bool                   // guarded by life: no goroutine starts any more
-	flusher *time.Timer            // guarded by mu
-	armed   atomic.Bool            // the flusher runs
-	running atomic.Int32           // calls under way
-	pending atomic.Int64           // tasks received and not reported
+	lanes   map[ids.LeaseID]*lane       // guarded by mu
+	actors  map[ids.ActorID]*actor      // guarded by mu
+	hosts   map[direct.Instance]*hosted // guarded by mu: instances whose calls a mailbox runs
+	streams map[ids.TaskID]*stream      // guarded by mu
+	waiting map[ids.TaskID]*call        // guarded by mu: tasks that were reported blocked
+	closed  bool                        // guarded by mu
+	work    sync.WaitGroup              // lanes' goroutines and closing actors; Add under life
+	life    sync.Mutex                  // the innermost lock
+	over    bool                        // guarded by life: no goroutine starts any more
+	flusher *time.Timer                 // guarded by mu
+	armed   atomic.Bool                 // the flusher runs
+	running atomic.Int32                // calls under way
+	pending atomic.Int64                // tasks received and not reported
 	drain   atomic.Bool
 	drained chan struct{} // closed when a drain is complete
 	once    sync.Once     // of drained
@@ -65,7 +68,7 @@ func New(cfg Config) *Executor {
 		cfg.StopGrace = 5 * time.Second
 	}
 	e := &Executor{cfg: cfg, c: cfg.Client, log: cfg.Log, inline: cfg.Client.InlineMax(),
-		lanes: make(map[ids.LeaseID]*lane), actors: make(map[ids.ActorID]*actor),
+		lanes: make(map[ids.LeaseID]*lane), actors: make(map[ids.ActorID]*actor), hosts: make(map[direct.Instance]*hosted),
 		streams: make(map[ids.TaskID]*stream), waiting: make(map[ids.TaskID]*call),
 		drained: make(chan struct{}), quit: make(chan struct{})}
 	if cfg.StatsEvery > 0 {
@@ -98,6 +101,12 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 			e.onUnneeded(m)
 		case *wire.Drain:
 			e.startDrain()
+		case *talk.StillThere:
+			e.stillThere(m)
+		case *talk.Where:
+			e.where(m)
+		case *talk.Dropped:
+			e.tellHosted(m.Instance, direct.Dropped{Channel: m.Channel})
 		case *wire.Bye:
 			e.goodbye.Store(m.Err != nil && m.Err.Code == errs.CodeShutdown)
 			e.c.Dispatch(m)
@@ -137,7 +146,9 @@ func (e *Executor) execActor(lease ids.LeaseID, tasks []wire.ExecTask, now int64
 	case wire.TaskActorCall:
 		l, err := e.group(spec)
 		if err == nil && !l.push(lease, tasks, now) {
-			if err = l.actor.broken.Load(); err == nil {
+			if h := l.actor.hosted.Load(); h != nil {
+				h.push(lease, tasks, now)
+			} else if err = l.actor.broken.Load(); err == nil {
 				err = actorStopped(spec.Actor)
 			}
 		}
@@ -194,12 +205,22 @@ func (e *Executor) cancel(m *wire.CancelTask) {
 			return
 		}
 	}
+	for _, h := range e.allHosted() {
+		if h.cancel(m.Task, m.Abandon) {
+			return
+		}
+	}
 }
 
 // onUnneeded passes Unneeded to the task that promised the results, unless it has ended.
 func (e *Executor) onUnneeded(m *wire.Unneeded) {
 	for _, l := range e.all() {
 		if l.onUnneeded(m) {
+			return
+		}
+	}
+	for _, h := range e.allHosted() {
+		if h.onUnneeded(m) {
 			return
 		}
 	}
@@ -286,6 +307,9 @@ func (e *Executor) Close(ctx context.Context) error {
 	for _, a := range actors {
 		for _, l := range a.lanes {
 			l.close()
+		}
+		if h := a.hosted.Load(); h != nil {
+			h.close()
 		}
 	}
 	done := make(chan struct{})

@@ -351,29 +351,31 @@ func TestDrainWaitsForTheLastReport(t *testing.T) {
 }
 
 func TestResyncTellsWhatIsHeld(t *testing.T) {
-	p := newPeer(t, Config{})
-	f, started, goOn := hold()
-	opts := p.handle("hold", wire.TaskNormal, f)
-	a := p.create(2, p.handle("actor", wire.TaskActorCreate, func(context.Context, *registry.Call) ([]registry.Output, any, error) {
-		return out(""), new(int), nil
-	}))
-	running, queued := p.task(opts), p.task(opts)
-	p.exec(1, running, queued)
-	<-started
-	p.e.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 4}})
-	h := await(p, "Holdings", func(log []wire.Msg) (*wire.Holdings, bool) {
-		hs := of[*wire.Holdings](log)
-		if len(hs) == 0 {
-			return nil, false
+	inBothWays(t, func(t *testing.T, cfg Config) {
+		p := newPeer(t, cfg)
+		f, started, goOn := hold()
+		opts := p.handle("hold", wire.TaskNormal, f)
+		a := p.create(2, p.handle("actor", wire.TaskActorCreate, func(context.Context, *registry.Call) ([]registry.Output, any, error) {
+			return out(""), new(int), nil
+		}))
+		running, queued := p.task(opts), p.task(opts)
+		p.exec(1, running, queued)
+		<-started
+		p.e.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 4}})
+		h := await(p, "Holdings", func(log []wire.Msg) (*wire.Holdings, bool) {
+			hs := of[*wire.Holdings](log)
+			if len(hs) == 0 {
+				return nil, false
+			}
+			return hs[0], true
+		})
+		want := []wire.Attempt{{Task: running.Spec.ID, Attempt: 1, Lease: 1}, {Task: queued.Spec.ID, Attempt: 1, Lease: 1}}
+		// The runner of the creation may not have noted yet that its report is sent, which the owner has before this then.
+		h.Tasks = slices.DeleteFunc(h.Tasks, func(at wire.Attempt) bool { return at.Task == ids.TaskID(a) })
+		if h.Epoch != 4 || fmt.Sprint(h.Tasks) != fmt.Sprint(want) || fmt.Sprint(h.Actors) != fmt.Sprint([]ids.ActorID{a}) {
+			t.Errorf("got %+v", h)
 		}
-		return hs[0], true
+		close(goOn)
+		p.done(queued.Spec.ID)
 	})
-	want := []wire.Attempt{{Task: running.Spec.ID, Attempt: 1, Lease: 1}, {Task: queued.Spec.ID, Attempt: 1, Lease: 1}}
-	// The runner of the creation may not have noted yet that its report is sent, which the owner has before this then.
-	h.Tasks = slices.DeleteFunc(h.Tasks, func(at wire.Attempt) bool { return at.Task == ids.TaskID(a) })
-	if h.Epoch != 4 || fmt.Sprint(h.Tasks) != fmt.Sprint(want) || fmt.Sprint(h.Actors) != fmt.Sprint([]ids.ActorID{a}) {
-		t.Errorf("got %+v", h)
-	}
-	close(goOn)
-	p.done(queued.Spec.ID)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	"mobula/internal/direct/shell"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -35,6 +36,12 @@ type peer struct {
 	seen  int // answers to StopActor
 	funcs map[string]*registry.Function
 	sends func([]wire.Msg) // called just before messages are sent; may be nil
+}
+
+// inBothWays runs a test where lanes run an actor's calls, and where a mailbox does.
+func inBothWays(t *testing.T, f func(t *testing.T, cfg Config)) {
+	t.Run("lanes", func(t *testing.T) { f(t, Config{}) })
+	t.Run("mailbox", func(t *testing.T) { f(t, Config{Mailboxes: new(shell.Mailboxes)}) })
 }
 
 func newPeer(t testing.TB, cfg Config) *peer {

@@ -17,10 +17,15 @@ func (a *actor) breaks(err *errs.Error) (broke, first bool) {
 	if a.onPanic == wire.PanicResumes {
 		return false, false
 	}
+	return true, a.brokenBy(err)
+}
+
+// brokenBy notes what has ended the instance. It tells whether this was the first to do so.
+func (a *actor) brokenBy(err *errs.Error) bool {
 	why := errs.New(errs.CodeActorUnavailable, "the instance of actor %v (%s) has ended: %v", a.id, a.name, err)
 	a.killed.Store(true)                              // before the call is over: who waits for that may be about to call the close hook
 	why.Cause = []*errs.Error{{Code: errs.CodePanic}} // by which the owner of a call knows why; the rest it hears from the actor's
-	return true, a.broken.CompareAndSwap(nil, why)
+	return a.broken.CompareAndSwap(nil, why)
 }
 
 // giveUp ends the instance of an actor that has panicked with err, and reports that. The references in err keep their objects until it is

@@ -10,9 +10,9 @@ import (
 	"mobula/wire"
 )
 
-// results puts a function's results into the report. Large values go into the segment one after another. Each is
+// results makes a function's results; one is room for a single one. Large values go into the segment one after another. Each is
 // sealed before room for the next is asked for, so results that together are larger than the store can spill.
-func (r *runner) results(ctx context.Context, rep *report, outs []registry.Output) (keep any, err error) {
+func (r *runner) results(ctx context.Context, one *[1]wire.Result, outs []registry.Output) (rs []wire.Result, keep any, err error) {
 	spec := r.task.Spec
 	if spec.Opts.NumReturns == 0 && spec.Kind == wire.TaskActorCall { // nobody wants them
 		for i := range outs {
@@ -20,12 +20,12 @@ func (r *runner) results(ctx context.Context, rep *report, outs []registry.Outpu
 				b.Abort()
 			}
 		}
-		return nil, nil
+		return nil, nil, nil
 	}
 	if len(outs) != int(spec.Opts.NumReturns) {
-		return nil, errs.New(errs.CodeReturnMismatch, "%q gave %d results, the caller expects %d: run the same binary everywhere", spec.Opts.Func, len(outs), spec.Opts.NumReturns)
+		return nil, nil, errs.New(errs.CodeReturnMismatch, "%q gave %d results, the caller expects %d: run the same binary everywhere", spec.Opts.Func, len(outs), spec.Opts.NumReturns)
 	}
-	rs := rep.r[:]
+	rs = one[:]
 	if len(outs) != 1 {
 		rs = make([]wire.Result, len(outs))
 	}
@@ -34,7 +34,7 @@ func (r *runner) results(ctx context.Context, rep *report, outs []registry.Outpu
 	for i := range outs {
 		o := &outs[i]
 		if err := r.result(ctx, o, r.call.id().Return(i), &rs[i], room); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if rs[i].Kind == wire.ResultInline {
 			room -= o.Size
@@ -48,11 +48,10 @@ func (r *runner) results(ctx context.Context, rep *report, outs []registry.Outpu
 			keeps = append(keeps, o.Keep)
 		}
 	}
-	rep.d.Results = rs
 	if keeps != nil {
 		keep = append(keeps, keep)
 	}
-	return keep, nil
+	return rs, keep, nil
 }
 
 // result makes one object of an output: inline, if there is room for it in the message, or created, written and sealed.
@@ -62,6 +61,7 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 	}
 	res.Value.Meta, res.Value.Refs = o.Meta, o.Refs
 	if o.Buffer != nil {
+		r.announce()
 		res.Kind, res.Size = wire.ResultStored, o.Buffer.Size()
 		return r.buffered(ctx, o, id)
 	}
@@ -76,6 +76,7 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 		return nil
 	}
 	res.Kind = wire.ResultStored
+	r.announce()
 	if o.Inline != nil {
 		return r.store(ctx, id, o, o.Inline)
 	}
@@ -86,6 +87,13 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 	r.made = append(r.made, b) // aborted if Fill panics
 	o.Fill(b.Bytes())
 	return b.SealReturn(o.Meta, o.Refs)
+}
+
+// announce has the owner know of a call that came straight, before a result of it is stored: nobody holds one of a call that the owner does not know.
+func (r *runner) announce() {
+	if r.straight != nil {
+		r.straight.Announce()
+	}
 }
 
 func (r *runner) store(ctx context.Context, id ids.ObjectID, o *registry.Output, data []byte) error {

@@ -27,8 +27,18 @@ func (e *Executor) report() {
 	}
 }
 
-// sweep forgets lanes whose lease has had no work for a while.
+// sweep forgets lanes whose lease has had no work for a while, and has mailboxes do the like.
 func (e *Executor) sweep() {
+	e.sweepLanes()
+	if hosts := e.allHosted(); len(hosts) > 0 {
+		now := e.cfg.Now()
+		for _, h := range hosts {
+			h.sweep(now)
+		}
+	}
+}
+
+func (e *Executor) sweepLanes() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for lease, l := range e.lanes {
@@ -64,6 +74,9 @@ func (e *Executor) flush() {
 		}
 		l.mu.Unlock()
 	}
+	for _, h := range e.allHosted() {
+		h.flush()
+	}
 }
 
 // Holdings adds what the executor holds to the answer to the owner's Resync. It is meant
@@ -71,6 +84,9 @@ func (e *Executor) flush() {
 func (e *Executor) Holdings(h *wire.Holdings) {
 	for _, l := range e.all() {
 		l.snapshot(h)
+	}
+	for _, x := range e.allHosted() {
+		x.snapshot(h)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -26,13 +26,12 @@ type TaskContext struct {
 	Client  *Client
 	Task    ids.TaskID
 	Attempt uint32
+	Once    bool // it never runs again: what it calls goes straight
 	Trace   wire.TraceContext
 	Spec    *wire.TaskSpec  // nil for the driver's own code
 	Blocker Blocker         // nil: nobody is told
 	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
 	Life    <-chan struct{} // in a call or the constructor of an actor: closed when the actor should end in this process; else nil
-
-	Once bool // it never runs again: what it calls goes straight
 
 	Unneeded *inbox.Inbox[uint32] // numbers of promised results (wire.TaskSpec.Promises) that nobody can ask for any more; nil: it promised none
 

@@ -58,10 +58,10 @@ type message struct {
 	inner atomic.Pointer[[]*Handle] // that its results have references to, held as long as these; nil: none
 }
 
-// Spec is what is called.
-func (m *message) Spec() *wire.TaskSpec { return m.spec }
+// TaskSpec is what is called. With Announce it is talk.Straight.
+func (m *message) TaskSpec() *wire.TaskSpec { return m.spec }
 
-// Announce has the owner know of the call before something of it is sealed.
+// Announce has the owner know of the call before a reference to a result leaves, or a result is stored.
 func (m *message) Announce() {
 	if !m.told.Load() {
 		m.Leaves()

@@ -35,8 +35,8 @@ func newHost(t testing.TB, run func(spec *wire.TaskSpec) *direct.Outcome) *host 
 	t.Helper()
 	a := &host{run: run}
 	a.box = shell.NewMailbox(shell.Config{HostConfig: direct.HostConfig{Groups: []int{1, 1}, Unread: 1 << 20}, Instance: 9, Up: a,
-		Run: func(in *direct.Incoming) direct.Finished {
-			return direct.Finished{Outcome: a.run(in.Payload.(*shell.Call).Own.(interface{ Spec() *wire.TaskSpec }).Spec())}
+		Run: func(in *direct.Incoming, f *direct.Finished) {
+			f.Outcome = a.run(in.Payload.(*shell.Call).Own.(talk.Straight).TaskSpec())
 		},
 		Spawn: func(f func()) bool {
 			a.left.Add(1)
@@ -120,6 +120,8 @@ func (*host) NotHere(direct.HostEffect)   {}
 func (*host) Fallen(direct.HostEffect)    {}
 func (*host) Begun(direct.HostEffect)     {}
 func (*host) Interrupt(*direct.Incoming)  {}
+func (*host) Ran(*direct.Incoming)        {}
+func (*host) HandOver()                   {}
 func (a *host) Panicked(event string, reason any, _ int) {
 	a.t.Errorf("%s brings a core down: %v", event, reason)
 }

@@ -57,7 +57,7 @@ func (l *locals) attach(namespace string, others ...wire.Program) (*client.Clien
 	out := &outlet.Local{}
 	s.Outlet = out
 	w := l.welcome(s, namespace)
-	c := l.newClient(client.Config{Port: &localPort{l, s}, Welcome: w, Sample: sampler(w, l.cfg.Logger), Lender: &l.lender})
+	c := l.newClient(client.Config{Port: &localPort{l, s}, Welcome: w, Sample: sampler(w, l.cfg.Logger), Lender: &l.lender, Mailboxes: l.boxes})
 	out.Deliver = c.Deliver
 	if err := l.members.join(s); err != nil {
 		return nil, err
@@ -99,9 +99,9 @@ func (l *locals) startExecutor(job ids.JobID, lookup func(string) (*registry.Fun
 	var exec *worker.Executor
 	c := l.newClient(client.Config{
 		Port: &localPort{l, s}, Welcome: l.welcome(s, l.cfg.Namespace),
-		Holdings: func(h *wire.Holdings) { exec.Holdings(h) },
+		Holdings: func(h *wire.Holdings) { exec.Holdings(h) }, Mailboxes: l.boxes,
 	})
-	exec = worker.New(worker.Config{Client: c, Memory: l.mapped.ofJob(job), Lookup: lookup, Log: l.cfg.Logger, Context: telemetry.Hook, Faults: l.faults.ofCalls(lookup != nil)})
+	exec = worker.New(worker.Config{Client: c, Mailboxes: l.boxes, Memory: l.mapped.ofJob(job), Lookup: lookup, Log: l.cfg.Logger, Context: telemetry.Hook, Faults: l.faults.ofCalls(lookup != nil)})
 	out.Deliver = exec.Deliver
 	if err := l.members.join(s); err != nil {
 		return 0, err

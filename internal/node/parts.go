@@ -13,6 +13,7 @@ import (
 	"mobula/gcs/directory"
 	gcsshell "mobula/gcs/shell"
 	runshell "mobula/graph/run/shell"
+	"mobula/internal/direct/shell"
 	"mobula/internal/errs"
 	"mobula/internal/home"
 	"mobula/internal/home/register"
@@ -346,7 +347,8 @@ type locals struct {
 	programs *programs
 	mapped   *memories
 	graphs   *graphs
-	lender   lend.Lender // of the connections by which answers come, to drivers in this process
+	lender   lend.Lender      // of the connections by which answers come, to drivers in this process
+	boxes    *shell.Mailboxes // the actors in this process; nil: their calls go by the owner
 
 	mu      sync.Mutex
 	running map[ids.JobID][]closer // guarded by mu: executors and their clients; nil: Close has begun

@@ -109,7 +109,11 @@ func (c *Callee) leave() {
 
 // Open answers AskWay with a channel to a mailbox of this process; nil: its instance has ended meanwhile.
 func (c *Callee) Open(m *Mailbox, w Way) {
-	l := &link{id: w.Channel, from: c, to: m, broken: m == nil, begun: make([]uint64, len(w.Groups))}
+	groups := len(w.Groups)
+	if m != nil {
+		groups = len(m.cfg.Groups)
+	}
+	l := &link{id: w.Channel, from: c, to: m, broken: m == nil, begun: make([]uint64, groups)}
 	c.mu.Lock()
 	c.known, c.retries, c.groups = true, w.Retries, w.Groups
 	for k := c.calls; k != nil; k = k.next {

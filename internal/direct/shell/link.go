@@ -35,6 +35,7 @@ type mail struct {
 type after struct {
 	first, last *link   // with mail
 	wake        *runner // the first of a list
+	tell        boxes   // whose users have something to hand over
 }
 
 func (a *after) add(l *link) {
@@ -47,6 +48,7 @@ func (a *after) add(l *link) {
 }
 
 func (a *after) join(more after) {
+	a.tell.join(more.tell)
 	if more.first != nil {
 		a.add(more.first)
 		a.last = more.last
@@ -66,6 +68,7 @@ func (a after) do() {
 		r.wake <- struct{}{} // from here on it is its own
 		r = also
 	}
+	a.tell.handOver()
 	for l := a.first; l != nil; {
 		next := l.next // another one may list it again as soon as its mail is taken
 		l.next = nil

@@ -17,18 +17,21 @@ type Config struct {
 	Spawn    func(f func()) bool // starts a goroutine; false: nothing more is to start
 }
 
-// Run runs a call, on a goroutine of the mailbox, and tells how it ended: the fields of Finished but Call and Bytes.
-type Run func(in *direct.Incoming) direct.Finished
+// Run runs a call, on a goroutine of the mailbox, and fills in how it ended: the fields of Finished but Call and Bytes. What is filled in counts even if Run ends its
+// goroutine.
+type Run func(in *direct.Incoming, f *direct.Finished)
 
-// HostUp is what the process of an actor tells its node and the owner of the job, and the calls that run. It is called under the Mailbox's lock: it hands over, and
-// calls nothing of this package.
+// HostUp is what the process of an actor tells its node and the owner of the job, and the calls that run. All but HandOver is called under the Mailbox's lock: it
+// only notes what is to be done, and calls nothing of this package.
 type HostUp interface {
-	Answered(f direct.HostEffect) // on a channel that is no link of this process, or none any more; SayLast too
+	Answered(f direct.HostEffect) // on a channel that is no link of this process, or none any more; SayLast too, of Channel 0 also where a core cannot say it
 	TellOwner(f direct.HostEffect)
 	NotHere(f direct.HostEffect)
 	Fallen(f direct.HostEffect) // Call is nil where it was no call's fault
 	Begun(f direct.HostEffect)  // on such a channel
 	Interrupt(in *direct.Incoming)
+	Ran(in *direct.Incoming)                  // its Run is over: it is not interrupted any more
+	HandOver()                                // without a lock, soon after one of the others but Begun, Ran and Panicked: what they have noted is to be done, in order
 	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
 }
 
@@ -45,6 +48,9 @@ type Mailbox struct {
 	runner *runner                  // guarded by mu: steps the core just now, and takes the next call; nil: others do
 	parked []*runner                // guarded by mu
 	idle   int                      // guarded by mu: sweeps without a call
+	closed bool                     // guarded by mu: goroutines with nothing to run end
+	listed bool                     // guarded by mu: it is among those that are to hand over
+	next   *Mailbox                 // of these; guarded by mu until listed, then of who has the list
 }
 
 // NewMailbox makes that of an instance that has just been constructed.
@@ -58,6 +64,17 @@ func NewMailbox(cfg Config) *Mailbox {
 func (m *Mailbox) Tell(e direct.HostEvent) {
 	m.mu.Lock()
 	m.step(e)
+	later := m.takeAfter()
+	m.mu.Unlock()
+	later.do()
+}
+
+// Arrive takes calls that have come on a channel that is no link of this process, all before one of them can end.
+func (m *Mailbox) Arrive(ch direct.Channel, calls []*direct.Incoming) {
+	m.mu.Lock()
+	for _, in := range calls {
+		m.step(direct.Arrived{Channel: ch, Call: in})
+	}
 	later := m.takeAfter()
 	m.mu.Unlock()
 	later.do()
@@ -117,16 +134,17 @@ func (m *Mailbox) try(e direct.HostEvent, n int) (effects []direct.HostEffect, o
 func (m *Mailbox) rebuild() { m.core = direct.NewHost(m.cfg.HostConfig, m.memory) }
 
 // giveUp leaves an event out that has brought two cores down. The instance ends, since nobody knows what it would have come to: calls are told how far they have come.
-// If that brings cores down too, processes that call are told that nothing follows, and ask the node.
+// If that brings cores down too, processes that call are told that nothing follows, and ask the node; and so is its user.
 func (m *Mailbox) giveUp(e direct.HostEvent) {
 	if _, stops := e.(direct.Stopping); stops {
 		for _, l := range m.links {
 			m.post(l, mail{last: true})
 		}
+		m.up().Answered(direct.HostEffect{Do: direct.SayLast})
 		return
 	}
 	err := errs.New(errs.CodeComponentFailed, "what runs the calls of an instance of an actor was brought down twice by one event: the log says how")
-	m.cfg.Up.Fallen(direct.HostEffect{Do: direct.Fallen, Outcome: &direct.Outcome{Err: err}})
+	m.up().Fallen(direct.HostEffect{Do: direct.Fallen, Outcome: &direct.Outcome{Err: err}})
 	m.step(direct.Stopping{})
 }
 
@@ -140,11 +158,11 @@ func (m *Mailbox) do(f *direct.HostEffect) {
 		}
 		m.start(f.Call)
 	case direct.Interrupt:
-		m.cfg.Up.Interrupt(f.Call)
+		m.up().Interrupt(f.Call)
 	case direct.Answer:
 		l := m.linkOf(f.Channel)
 		if l == nil {
-			m.cfg.Up.Answered(*f)
+			m.up().Answered(*f)
 			return
 		}
 		m.post(l, mail{Answered: direct.Answered{Channel: f.Channel, No: f.No, AckNo: f.AckNo, Said: f.Said, Outcome: f.Outcome, Holds: f.Holds}})
@@ -152,14 +170,14 @@ func (m *Mailbox) do(f *direct.HostEffect) {
 		if l := m.linkOf(f.Channel); l != nil {
 			m.post(l, mail{last: true})
 		} else {
-			m.cfg.Up.Answered(*f)
+			m.up().Answered(*f)
 		}
 	case direct.TellOwner:
-		m.cfg.Up.TellOwner(*f)
+		m.up().TellOwner(*f)
 	case direct.NotHere:
-		m.cfg.Up.NotHere(*f)
+		m.up().NotHere(*f)
 	case direct.Fallen:
-		m.cfg.Up.Fallen(*f)
+		m.up().Fallen(*f)
 	}
 }
 

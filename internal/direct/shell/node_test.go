@@ -14,7 +14,7 @@ import (
 // node is a process that calls and in which the actor lives, with a model of its node: it makes an instance again when one has fallen.
 type node struct {
 	cfg      direct.HostConfig
-	run      Run
+	run      func(in *direct.Incoming) direct.Finished
 	retries  int32
 	p        *Process
 	channels atomic.Uint64
@@ -36,7 +36,7 @@ type node struct {
 var theActor = ids.ActorID(ids.Derive(ids.RootTask(1, 1), 1))
 
 // with has f use a node with an actor that runs one call at once, in a bubble.
-func with(t *testing.T, run Run, f func(t *testing.T, n *node)) {
+func with(t *testing.T, run func(in *direct.Incoming) direct.Finished, f func(t *testing.T, n *node)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(direct.HostConfig{Groups: []int{1}, Unread: 4096}, run)
 		f(t, n)
@@ -50,7 +50,7 @@ func with(t *testing.T, run Run, f func(t *testing.T, n *node)) {
 // rest waits until nothing goes on any more.
 func (n *node) rest() { synctest.Wait() }
 
-func newNode(cfg direct.HostConfig, run Run) *node {
+func newNode(cfg direct.HostConfig, run func(in *direct.Incoming) direct.Finished) *node {
 	n := &node{cfg: cfg, run: run, boxes: make(map[*Mailbox]bool)}
 	n.p = NewProcess(1<<20, n)
 	n.make()
@@ -62,7 +62,7 @@ func (n *node) later(f func()) { go f() }
 
 func (n *node) make() {
 	n.instances++
-	n.box = NewMailbox(Config{HostConfig: n.cfg, Instance: direct.Instance(n.instances), Run: n.run, Up: n, Spawn: func(f func()) bool {
+	n.box = NewMailbox(Config{HostConfig: n.cfg, Instance: direct.Instance(n.instances), Run: func(in *direct.Incoming, f *direct.Finished) { *f = n.run(in) }, Up: n, Spawn: func(f func()) bool {
 		n.running.Add(1)
 		go func() {
 			defer n.running.Add(-1)
@@ -149,6 +149,8 @@ func (n *node) TellOwner(direct.HostEffect)                     {}
 func (n *node) NotHere(direct.HostEffect)                       {}
 func (n *node) Begun(direct.HostEffect)                         {}
 func (n *node) Interrupt(*direct.Incoming)                      {}
+func (n *node) Ran(*direct.Incoming)                            {}
+func (n *node) HandOver()                                       {}
 func (n *node) Panicked(string, any, int)                       { n.panics.Add(1) }
 
 // Fallen has another instance made.

@@ -11,6 +11,7 @@ type runner struct {
 	next *direct.Incoming // guarded by m.mu while it is parked
 	wake chan struct{}    // capacity 1; it ends if there is nothing to run then
 	rest bool             // it has parked, and waits for that
+	f    direct.Finished  // of the call in hand
 	also *runner          // of those to be woken, the next one
 }
 
@@ -56,24 +57,30 @@ func (r *runner) loop() {
 // run runs the call in hand.
 func (r *runner) run() {
 	in, ran := r.next, false
+	r.f = direct.Finished{}
 	defer func() {
 		if !ran { // Run has panicked, or called runtime.Goexit
-			err := errs.New(errs.CodePanic, "call %v has ended its goroutine: %v", in.ID, recover())
-			r.finish(direct.Finished{Call: in, Outcome: &direct.Outcome{Err: err}, Panicked: true})
+			if p := recover(); r.f.Outcome == nil || p != nil {
+				err := errs.New(errs.CodePanic, "call %v has ended its goroutine: %v", in.ID, p)
+				r.f = direct.Finished{Outcome: &direct.Outcome{Err: err}, Panicked: true}
+			}
+			r.finish(in)
 		}
 	}()
-	f := r.m.cfg.Run(in)
-	f.Call, f.Bytes, ran = in, f.Outcome.Bytes, true
-	r.finish(f)
+	r.m.cfg.Run(in, &r.f)
+	ran = true
+	r.finish(in)
 }
 
 // finish tells the core, and takes the next call or parks.
-func (r *runner) finish(f direct.Finished) {
-	m := r.m
+func (r *runner) finish(in *direct.Incoming) {
+	m, f := r.m, r.f
+	f.Call, f.Bytes, r.f = in, f.Outcome.Bytes, direct.Finished{}
 	m.mu.Lock()
+	m.cfg.Up.Ran(in)
 	r.next, m.runner = nil, r
 	m.step(f)
-	if m.runner = nil; r.next == nil {
+	if m.runner = nil; r.next == nil && !m.closed {
 		r.rest = true
 		m.parked = append(m.parked, r)
 	}
@@ -89,6 +96,18 @@ func (m *Mailbox) Sweep(sweeps int) {
 	if m.idle++; m.idle < sweeps {
 		return
 	}
+	m.endParked()
+}
+
+// Close has the goroutines of an instance that has ended end, each when its call has.
+func (m *Mailbox) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	m.endParked()
+}
+
+func (m *Mailbox) endParked() {
 	for _, r := range m.parked {
 		r.wake <- struct{}{}
 	}

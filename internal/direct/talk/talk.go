@@ -60,12 +60,6 @@ type Outcome struct {
 	Err     *errs.Error
 }
 
-// Answer is what a method gave, as the actor's process keeps it until its caller has it.
-type Answer struct {
-	Results []wire.Result
-	Keep    any // what the results need
-}
-
 // From the owner to a process that calls.
 
 // Way answers AskWay. Without Err and ByOwner it is a channel.
