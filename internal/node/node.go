@@ -8,6 +8,7 @@ import (
 
 	"mobula/actors"
 	"mobula/internal/client"
+	"mobula/internal/direct/shell"
 	"mobula/internal/ids"
 	"mobula/internal/inbox"
 	"mobula/internal/node/dealing"
@@ -138,6 +139,9 @@ func (n *Node) compose() {
 	n.locals = locals{
 		base: b, faults: &n.faults, sessions: &n.sessions, members: &n.members, router: &n.router, jobs: &n.jobs, programs: &n.programs, mapped: &n.mapped,
 		graphs: &n.graphs, running: make(map[ids.JobID][]closer),
+	}
+	if b.cfg.StraightCalls && !b.cfg.Processes {
+		n.locals.boxes = new(shell.Mailboxes)
 	}
 	n.mapped = memories{segment: n.store.segment}
 	n.jobs = jobShell{
