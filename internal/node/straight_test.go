@@ -1,13 +1,64 @@
 package node
 
 import (
+	"os"
 	"testing"
+	"time"
 
+	"mobula/internal/client"
 	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/internal/node/outlet"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
+
+// askedWay joins a job as a client in this process that keeps what it is told of the way to an actor, and asks for one.
+func askedWay(t *testing.T, n *Node, c *client.Client, actor ids.ActorID) *talk.Way {
+	t.Helper()
+	l := &n.locals
+	s, err := l.sessions.begin(wire.RoleWorker, c.Root().Task.Job(), int32(os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ways := make(chan *talk.Way, 1)
+	s.Outlet = &outlet.Local{Deliver: func(ms []wire.Msg) {
+		for _, m := range ms {
+			if w, ok := m.(*talk.Way); ok {
+				ways <- w
+			}
+		}
+	}}
+	if err := l.members.join(s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.members.leave(s, nil) })
+	if err := (&localPort{l, s}).Send(&talk.AskWay{Actor: actor}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case w := <-ways:
+		return w
+	case <-time.After(testkit.Patience()):
+		t.Fatal("nobody answers")
+		return nil
+	}
+}
+
+// A client in the node's process is given the way to an actor that lives there, where calls go straight.
+func TestTheWayToAnActorInThisProcess(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		n, c := running(t, Config{CPUs: 1, StraightCalls: on}, Telemetry{})
+		h := submit2(t, c, wire.TaskActorCreate, &wire.TaskOptions{Func: "state/actor", NumReturns: 1})
+		if _, err := c.Get(t.Context(), h); err != nil {
+			t.Fatal(err)
+		}
+		w := askedWay(t, n, c, ids.ActorID(h.ID().Task))
+		if w.Err != nil || w.ByOwner == on || (w.Channel != 0) != on || (w.Instance != 0) != on {
+			t.Errorf("straight calls %v: the way is %+v", on, w)
+		}
+	}
+}
 
 // A client in this process of a job whose owner is on another node is told that its calls go by that owner, and none of what is said of straight calls leaves
 // the process.

@@ -310,3 +310,51 @@ func TestACallOnAChannelThatIsNotKnown(t *testing.T) {
 	s.step(ClientGone{Client: worker2})
 	s.wantError(call.ID.Return(0), errs.CodeActorUnavailable)
 }
+
+// What is logged of the end of an adopted call is nothing unless all of it is there: a crash between its records has no call run again.
+func TestHalfOfAnEndInTheLogIsNothing(t *testing.T) {
+	s := straightScript(t)
+	a, _ := s.spawn(counter, worker)
+	c := s.channel(driver, a)
+	s.adopt(driver, a, c, 1, gave("first")) // the options are in the log from then on
+	call := s.adopt(driver, a, c, 2, gave("v"))
+	delete(s.logs, s.cookie)
+	h, w := holds(7), holds(7)
+	h.Handles, w.Actors = []ids.ObjectID{a.ID.Return(0)}, []ids.ActorID{ids.ActorID(a.ID)}
+	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {h}, worker: {w}})
+	if got := s.pushed(worker); len(got) != 0 || s.state(call) != task.None {
+		t.Errorf("it is %v, and pushed are %v", s.state(call), got)
+	}
+}
+
+// Calls of a caller that uses both ways are not held up by those that went straight.
+func TestCallsByTheOwnerDoNotWaitForStraightOnes(t *testing.T) {
+	s := straightScript(t)
+	a, _ := s.spawn(counter, worker)
+	s.adopt(driver, a, s.channel(driver, a), 1, nil)
+	first, second := s.call(a, 1), s.call(a, 2)
+	if x := s.c.tasks.task(first.ID); x.state != task.Submitted || s.state(second) != task.Submitted {
+		t.Errorf("they are %v and %v", s.state(first), s.state(second))
+	}
+}
+
+// A call for an argument that is not there yet is made by the owner when it is, and those of its caller behind it then.
+func TestATakenOverCallWaitsForItsArgument(t *testing.T) {
+	s := straightScript(t)
+	a, _ := s.spawn(counter, worker)
+	arg := s.submit(simple)
+	first := s.callSpec(a, 1, wire.Arg{Ref: arg.ID.Return(0)})
+	s.adoptSpec(worker2, first, 0, 0, nil)
+	s.from(driver, &wire.AddRef{ID: first.ID.Return(0)})
+	second := s.adopt(worker2, a, 0, 0, nil)
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{arg.ID.Return(0)}})
+	s.step(ClientGone{Client: worker2})
+	if got := s.pushed(worker); len(got) != 0 {
+		t.Fatalf("pushed %v", got)
+	}
+	l := s.grant(worker)
+	s.done(worker, l, s.executed(worker), inline("arg"))
+	if got := s.pushed(worker); !slices.Equal(got, []ids.TaskID{first.ID, second.ID}) {
+		t.Errorf("pushed %v, want %v", got, []ids.TaskID{first.ID, second.ID})
+	}
+}

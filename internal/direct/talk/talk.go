@@ -34,7 +34,8 @@ type HangUp struct {
 }
 
 // Linked tells an owner that was made anew of a channel which its process has, and says so before Adopt and wire.Holdings. Nothing answers it, unless its
-// instance has ended: then Over.
+// instance has ended: then Over. What the owner before it has not answered, AskWay and AskWord, is asked again behind it: two answers may come then, and the
+// second channel is to be hung up.
 type Linked struct {
 	local
 	Actor    ids.ActorID
