@@ -66,7 +66,7 @@ func New(cfg Config) *Core {
 	c.foreign = &foreign{step: s, clients: c.clients, leases: c.leases, calls: c.calls, actors: c.actors}
 	c.life = &life{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, promises: c.promises, values: c.values, memory: c.memory,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, foreign: c.foreign}
-	c.straight = newStraight(s, c.journal, c.tasks, c.clients, c.values, c.calls, c.actors, c.life)
+	c.straight = newStraight(s, c.journal, c.tasks, c.objects, c.clients, c.values, c.calls, c.actors, c.life)
 	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, foreign: c.foreign, life: c.life}
 	c.peers = newPeers(s, c.journal, c.copies, c.borrows, c.objects, c.clients, c)
 	c.job = &job{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, gets: c.gets, leases: c.leases, streams: c.streams,
@@ -482,6 +482,7 @@ type straight struct {
 	*step
 	journal *journal
 	tasks   *tasks
+	objects *objects
 	clients *clients
 	values  *values
 	calls   *calls
@@ -492,8 +493,8 @@ type straight struct {
 	busy    bool                // todo is being done
 }
 
-func newStraight(s *step, j *journal, ts *tasks, cs *clients, vs *values, cc *calls, as *actors, lf *life) *straight {
-	st := &straight{step: s, journal: j, tasks: ts, clients: cs, values: vs, calls: cc, actors: as, life: lf}
+func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *values, cc *calls, as *actors, lf *life) *straight {
+	st := &straight{step: s, journal: j, tasks: ts, objects: os, clients: cs, values: vs, calls: cc, actors: as, life: lf}
 	if s.cfg.StraightCalls {
 		st.ways = direct.NewWays()
 	}

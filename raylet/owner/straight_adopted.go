@@ -88,7 +88,7 @@ func (st *straight) newAdopted(cl *clientRec, spec *wire.TaskSpec, at place) *ta
 	st.life.noteParent(t, by)
 	t.actor = st.actors.actorFor(own.Actor)
 	t.actor.pending++
-	st.life.objects.holdArgs(t)
+	st.objects.holdArgs(t)
 	if t.nret == wire.Streaming {
 		refused = errs.New(errs.CodeInvalid, "%s is a stream, whose items only the owner can take", own.Opts.Func)
 	}

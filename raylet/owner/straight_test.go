@@ -275,7 +275,7 @@ func TestACoreMadeAgainHearsOfChannels(t *testing.T) {
 		}
 	}
 	s := straightScript(t)
-	s.from(driver, &talk.Linked{Actor: ids.ActorID(ids.Derive(s.root, 77)), Channel: 5})
+	s.from(driver, &talk.Linked{Actor: ids.ActorID(ids.Derive(s.root, 77)), Instance: 9, Channel: 5})
 	if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Next != direct.NextNone || over[0].Err.Code != errs.CodeActorDied {
 		t.Errorf("of an actor that is forgotten is told %+v", over)
 	}
