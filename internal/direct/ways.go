@@ -209,6 +209,7 @@ func (w *Ways) hasChannel(e HasChannel) {
 		return
 	}
 	l := &lane{id: e.Channel, client: e.Client, actor: e.Actor, instance: e.Instance, host: e.Host}
+	w.CountFrom(e.Channel) // no other is to have its number
 	w.enter(l)
 	if past := w.place(e.Actor).past[e.Instance]; past != nil {
 		w.sayOver(l, past.Ended)

@@ -90,3 +90,13 @@ func TestTheEndOfAProcessIsOneOfItsInstances(t *testing.T) {
 		t.Error("the call of another process' instance is decided")
 	}
 }
+
+// A channel of a core before this one keeps its number to itself.
+func TestAnEarlierChannelsNumberIsNotGivenAgain(t *testing.T) {
+	w, a := NewWays(), ids.ActorID{1}
+	w.Step(0, Began{Actor: a, Instance: 1, Host: 9})
+	w.Step(0, HasChannel{Client: 7, Actor: a, Instance: 1, Host: 9, Channel: 40})
+	if out := w.Step(0, WayAsked{Client: 8, Actor: a}); len(out) != 1 || out[0].Channel != 41 {
+		t.Errorf("the next one is %+v", out)
+	}
+}
