@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobula/actors"
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
 	"mobula/internal/node/outlet"
@@ -169,7 +170,7 @@ func (f *faulty) take(ctx context.Context, msgs []wire.Msg, decided bool) (rest 
 	}
 	for i, m := range msgs {
 		var d fault.Decision
-		if (i > 0 || !decided) && !isTalk(m) { // what no socket carries has no faults of its own: it is late with what is before it
+		if (i > 0 || !decided) && !talk.Is(m) { // what no socket carries has no faults of its own: it is late with what is before it
 			d = f.ask(ctx, fault.Message, m.Kind().String())
 		}
 		switch d.Do {
@@ -228,7 +229,7 @@ func (f *faulty) push(m wire.Msg) {
 
 // sendLocked sends one message as the plan says.
 func (f *faulty) sendLocked(m wire.Msg) {
-	if f.closed || isTalk(m) {
+	if f.closed || talk.Is(m) {
 		f.s.Outlet.Push(m)
 		return
 	}

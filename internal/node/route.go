@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/dealing"
@@ -134,7 +135,7 @@ func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs 
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 	}
 	if a := r.links.agent(job); a != nil {
-		if slices.ContainsFunc(msgs, isTalk) {
+		if slices.ContainsFunc(msgs, talk.Is) {
 			msgs = s.refer(msgs)
 		}
 		return a.send(ctx, s.id, msgs)

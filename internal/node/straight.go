@@ -2,7 +2,6 @@ package node
 
 import (
 	"mobula/internal/direct/talk"
-	"mobula/internal/node/outlet"
 	"mobula/wire"
 )
 
@@ -15,20 +14,11 @@ const envStraight = "MOBULA_STRAIGHT_CALLS"
 // straightCalls reads whether the environment turns straight calls on.
 func straightCalls(getenv func(string) string) bool { return getenv(envStraight) == "1" }
 
-// isTalk tells whether a message is of those that go over no socket.
-func isTalk(m wire.Msg) bool {
-	if m.Kind() != 0 {
-		return false
-	}
-	_, receipt := m.(outlet.Receipt)
-	return !receipt
-}
-
 // refer gives what of a client's messages can go to an owner on another node, to which no call goes straight: its calls go by that owner.
 func (s *session) refer(msgs []wire.Msg) []wire.Msg {
 	kept := make([]wire.Msg, 0, len(msgs))
 	for _, m := range msgs {
-		if !isTalk(m) {
+		if !talk.Is(m) {
 			kept = append(kept, m)
 			continue
 		}

@@ -68,8 +68,8 @@ func TestCallsOfAnotherNodesJobGoByItsOwner(t *testing.T) {
 	s := makeSession(1, wire.RoleWorker, 1, 0)
 	s.Outlet = out
 	spec := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(1, 1), 1)}
-	kept := s.refer([]wire.Msg{&talk.AskWay{}, &wire.Get{}, &talk.Adopt{Spec: spec}, &talk.HangUp{}, &wire.Release{}})
-	if len(kept) != 3 {
+	kept := s.refer([]wire.Msg{&talk.AskWay{}, &wire.Get{}, &talk.Adopt{Spec: spec}, &talk.HangUp{}, &wire.Encoded{}, &wire.Release{}})
+	if len(kept) != 4 {
 		t.Fatalf("%d messages go on", len(kept))
 	}
 	if m, ok := kept[1].(*wire.Submit); !ok || m.Spec != spec {

@@ -13,6 +13,14 @@ type local struct{}
 // Kind is none that a frame can have.
 func (local) Kind() wire.Kind { return 0 }
 
+func (local) talks() {}
+
+// Is tells whether a message is one of this package: others go over no socket either.
+func Is(m wire.Msg) bool {
+	_, is := m.(interface{ talks() })
+	return is
+}
+
 // From a process that calls to the owner of its job.
 
 // AskWay asks how calls get to an actor: Way answers.
