@@ -22,7 +22,8 @@ type ActorWatch struct {
 // under the outbox's lock, which comes before this one.
 type actorWatches struct {
 	*base
-	outbox *outbox
+	outbox   *outbox
+	straight *straight
 
 	mu sync.Mutex
 	of map[ids.ActorID]*watchedActor // guarded by mu
@@ -171,8 +172,15 @@ func (t *actorWatches) StopActor(ctx context.Context, actor ids.ActorID) error {
 	}
 }
 
-// AskStop asks for the graceful end of an actor, and does not wait for it.
+// AskStop asks for the graceful end of an actor, and does not wait for it. Calls that go straight, and were made before, are sent before it is.
 func (t *actorWatches) AskStop(actor ids.ActorID) error {
+	if t.straight.whenSent(actor, func() { _ = t.askStop(actor) }) { // where the connection is gone, so is the actor
+		return nil
+	}
+	return t.askStop(actor)
+}
+
+func (t *actorWatches) askStop(actor ids.ActorID) error {
 	t.outbox.mu.Lock()
 	defer t.outbox.mu.Unlock()
 	t.mu.Lock()

@@ -149,6 +149,11 @@ func (s *straight) hold(m *message) {
 	}
 }
 
+// whenSent has something done when all calls of an actor that were made before are sent or have ended; false: they are.
+func (s *straight) whenSent(actor ids.ActorID, then func()) bool {
+	return s.boxes != nil && s.calls.Callee(actor).WhenSent(then)
+}
+
 // timeOut ends a call at its deadline.
 func (s *straight) timeOut(m *message) {
 	timer := time.AfterFunc(time.Until(s.clock.Instant(m.spec.Deadline)), m.Expired)

@@ -399,6 +399,34 @@ func TestCallsSurviveTheOwner(t *testing.T) {
 	wantValue(t, a.c, waits[0], "it")
 }
 
+// An actor is asked to stop after all that it was told before.
+func TestAStopComesAfterWhatWasSaid(t *testing.T) {
+	ran := make(chan struct{})
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { close(ran); return says("it") })
+	way := a.way
+	a.mu.Lock()
+	a.way = talk.Way{} // of no actor: the way is yet to come
+	a.mu.Unlock()
+	_, _ = a.call(&wire.TaskOptions{Func: "f"})
+	a.until("the way is asked for", func() bool { return len(saw[*talk.AskWay](a)) == 1 })
+	if err := a.c.AskStop(a.actor); err != nil {
+		t.Fatal(err)
+	}
+	a.c.Flush()
+	a.mu.Lock()
+	if a.count(wire.KindKillActor) != 0 {
+		t.Error("the stop overtakes a call")
+	}
+	a.mu.Unlock()
+	a.c.Deliver([]wire.Msg{&way})
+	<-ran
+	a.until("it is asked to stop", func() bool { return a.count(wire.KindKillActor) == 1 })
+	if err := a.c.AskStop(a.actor); err != nil {
+		t.Fatal(err)
+	}
+	a.until("it is asked to again, at once", func() bool { return a.count(wire.KindKillActor) == 2 })
+}
+
 // A client that is closed closes its channels; what runs runs on.
 func TestACloseClosesChannels(t *testing.T) {
 	run, ran := make(chan struct{}), make(chan struct{})

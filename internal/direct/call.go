@@ -92,6 +92,9 @@ func (c *Call) begun(counts []uint64) bool {
 // Order is its place among the calls that its process has made of the actor.
 func (c *Call) Order() uint64 { return c.order }
 
+// InLine tells whether it waits to be sent.
+func (c *Call) InLine() bool { return c.order > 0 && c.stage == inLine }
+
 // Tries is how many retries it has used.
 func (c *Call) Tries() int32 { return c.tries }
 

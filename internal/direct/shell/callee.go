@@ -46,6 +46,8 @@ type Callee struct {
 	idle   int     // guarded by mu: sweeps since then
 	gone   bool    // guarded by mu: it is forgotten
 
+	waits []wait // guarded by mu: for calls to be sent
+
 	known   bool     // guarded by mu: what the actor says of its calls
 	retries int32    // guarded by mu
 	groups  []string // guarded by mu
@@ -97,6 +99,7 @@ func (c *Callee) leave() {
 	c.after = after{}
 	k := c.first
 	c.first, c.last = nil, nil
+	ready := c.sent()
 	c.mu.Unlock()
 	for k != nil {
 		also, end := k.also, k.end
@@ -105,6 +108,9 @@ func (c *Callee) leave() {
 		k = also
 	}
 	later.do()
+	for _, f := range ready {
+		f()
+	}
 }
 
 // Open answers AskWay with a channel to a mailbox of this process; nil: its instance has ended meanwhile.
