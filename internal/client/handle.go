@@ -20,7 +20,7 @@ type Handle struct {
 
 	older, newer *Handle // in the shard's list of cached values; guarded by the shard's mu
 
-	call *message // that it is a result of, where that went straight
+	call atomic.Pointer[message] // that it is a result of, where that went straight and somebody here holds it
 
 	id    ids.ObjectID
 	refs  int32 // guarded by the shard's mu

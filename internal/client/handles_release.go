@@ -35,7 +35,7 @@ type releaser struct {
 type releaserUp interface{ Flush() }
 
 func (r *releaser) release(h *Handle) {
-	if h.call != nil && h.partsStraight() {
+	if h.call.Load() != nil && h.partsStraight() {
 		return
 	}
 	r.mu.Lock()

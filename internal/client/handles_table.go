@@ -91,6 +91,7 @@ func (s *shard) remove(h *Handle) {
 	*p = h.next
 	h.next = nil
 	h.flags |= removed
+	h.call.Store(nil)
 	s.n--
 	if len(s.buckets) > 64 && s.n < len(s.buckets)/16 {
 		s.resize(len(s.buckets) / 4)

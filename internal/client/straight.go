@@ -43,8 +43,7 @@ type message struct {
 	s     *straight
 	spec  *wire.TaskSpec
 	tc    *TaskContext // of its caller
-	hs    []*Handle    // of its results
-	one   singleReturn // the usual one
+	hs    []*Handle    // of its results; not in it, since who is left with one keeps what the call came to
 	end   *Handle      // of its end, if somebody asks for that; held until then
 	actor *Handle      // held until it has ended
 	args  []*Handle    // that its arguments have references to; held until it has ended
@@ -123,8 +122,9 @@ func (s *straight) hold(m *message) {
 	switch n {
 	case 0:
 	case 1:
-		m.one.p[0] = &m.one.h
-		m.hs = m.one.p[:]
+		one := new(singleReturn)
+		one.p[0] = &one.h
+		m.hs = one.p[:]
 	default:
 		more := make([]Handle, n)
 		m.hs = make([]*Handle, n)
@@ -133,7 +133,8 @@ func (s *straight) hold(m *message) {
 		}
 	}
 	for i, h := range m.hs {
-		*h = Handle{of: s.handles, id: m.spec.ID.Return(i), call: m, flags: comes}
+		h.of, h.id, h.flags = s.handles, m.spec.ID.Return(i), comes
+		h.call.Store(m)
 		m.hs[i], _ = t.adopt(h)
 	}
 	m.left.Store(int32(n))

@@ -51,7 +51,7 @@ func (s *straight) callOf(task ids.TaskID) *message {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if h := sh.find(id); h != nil {
-		return h.call
+		return h.call.Load()
 	}
 	return nil
 }

@@ -12,28 +12,34 @@ func (h *Handle) comes(m *message) {
 	s := h.of.table.shard(h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.call, h.flags = m, h.flags|comes
+	h.call.Store(m)
+	h.flags |= comes
 }
 
 // Passed is the object's id, to be passed on: the owner knows the object from then on, or is told before all that follows.
 func (h *Handle) Passed() ids.ObjectID {
-	if m := h.call; m != nil {
+	if m := h.call.Load(); m != nil {
 		m.Announce()
 	}
 	return h.id
 }
 
 // unknown tells whether the owner does not know the object.
-func (h *Handle) unknown() bool { return h.call != nil && !h.call.told.Load() }
+func (h *Handle) unknown() bool {
+	m := h.call.Load()
+	return m != nil && !m.told.Load()
+}
 
-// isTask makes a handle one of a task that was submitted: what somebody waits for is asked for, and with watch its end, for the call. It gives what is to be sent.
-func (h *Handle) isTask(watch bool) (msgs []wire.Msg) {
+// isTask makes a handle one of a task that was submitted: what somebody waits for is asked for, and where it is the one that ends it, that too. It gives what is to be
+// sent.
+func (m *message) isTask(h, ends *Handle) (msgs []wire.Msg) {
+	watch := h == ends
 	s := h.of.table.shard(h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.flags &^= comes
 	if watch {
-		h.wait = &waitNode{h: h, next: h.wait, call: h.call}
+		h.wait = &waitNode{h: h, next: h.wait, call: m}
 	}
 	if h.flags&removed != 0 && !watch {
 		return []wire.Msg{&wire.Release{IDs: []ids.ObjectID{h.id}}} // nobody wants it: the submit gave a handle
@@ -90,12 +96,15 @@ func (t *handles) mayForget(h *Handle) {
 
 // partsStraight lets go of an unused handle of a call that went straight. It is false where the owner knows the object, and is to be told.
 func (h *Handle) partsStraight() bool {
-	m := h.call
+	m := h.call.Load()
+	if m == nil {
+		return false
+	}
 	told := m.told.Load()
 	if !told && !h.of.table.drop(h) {
 		return true // it is used again
 	}
-	if h.end() {
+	if m.end == h {
 		return !told
 	}
 	s := h.of.table.shard(h.id)
@@ -109,9 +118,6 @@ func (h *Handle) partsStraight() bool {
 	}
 	return !told
 }
-
-// end tells whether it is that of a call's end, and of no result.
-func (h *Handle) end() bool { return h.call.end == h }
 
 // letInner lets go of what the results have references to, once.
 func (m *message) letInner() {

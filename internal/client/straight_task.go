@@ -81,10 +81,10 @@ func (s *straight) Submit(k *shell.Call) {
 	}
 	var msgs []wire.Msg
 	for _, h := range m.hs {
-		msgs = append(msgs, h.isTask(h == of)...)
+		msgs = append(msgs, m.isTask(h, of)...)
 	}
 	if m.end != nil {
-		msgs = append(msgs, m.end.isTask(m.end == of)...)
+		msgs = append(msgs, m.isTask(m.end, of)...)
 	}
 	_ = s.outbox.Send(msgs...)
 }

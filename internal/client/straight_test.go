@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -460,4 +461,30 @@ func BenchmarkStraightAsk(b *testing.B) {
 		}
 		hs[0].Release()
 	}
+}
+
+// Who still has the handle of a call that was released does not keep what the call came to.
+func TestAHandleKeepsNoCall(t *testing.T) {
+	freed := make(chan struct{})
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome {
+		o := says("it")
+		keep := new([64]byte)
+		o.Value.(*talk.Answer).Keep = keep
+		runtime.AddCleanup(keep, func(int) { close(freed) }, 0)
+		return o
+	})
+	_, hs := a.call(plain)
+	wantValue(t, a.c, hs[0], "it")
+	hs[0].Release()
+	testkit.Eventually(t, "what the call needed is freed", func() bool {
+		a.c.straight.sweep() // which tells the actor's process that the answer was taken
+		runtime.GC()
+		select {
+		case <-freed:
+			return true
+		default:
+			return false
+		}
+	})
+	runtime.KeepAlive(hs)
 }

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"mobula/internal/direct"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/queue"
@@ -475,30 +474,6 @@ type life struct {
 	calls    *calls
 	actors   *actors
 	foreign  *foreign
-}
-
-// straight is the owner's part of calls that go past it: who has a channel to which instance, and the calls of others that it was told of.
-type straight struct {
-	*step
-	journal *journal
-	tasks   *tasks
-	objects *objects
-	clients *clients
-	values  *values
-	calls   *calls
-	actors  *actors
-	life    *life
-	ways    *direct.Ways        // nil: every call goes by the owner
-	todo    []direct.WaysEffect // of ways, in order
-	busy    bool                // todo is being done
-}
-
-func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *values, cc *calls, as *actors, lf *life) *straight {
-	st := &straight{step: s, journal: j, tasks: ts, objects: os, clients: cs, values: vs, calls: cc, actors: as, life: lf}
-	if s.cfg.StraightCalls {
-		st.ways = direct.NewWays()
-	}
-	return st
 }
 
 // deaths decides what becomes of what ran in a worker's process that died, and who is charged for it.

@@ -13,6 +13,30 @@ import (
 // is told of actors and processes, and what it asks for becomes messages. straight_instances.go has what it is told of actors,
 // straight_adopted.go the calls of which the owner is told, straight_rebuilt.go what a core that was made again lacks.
 
+// straight is the owner's part of calls that go past it: who has a channel to which instance, and the calls of others that it was told of.
+type straight struct {
+	*step
+	journal *journal
+	tasks   *tasks
+	objects *objects
+	clients *clients
+	values  *values
+	calls   *calls
+	actors  *actors
+	life    *life
+	ways    *direct.Ways        // nil: every call goes by the owner
+	todo    []direct.WaysEffect // of ways, in order
+	busy    bool                // todo is being done
+}
+
+func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *values, cc *calls, as *actors, lf *life) *straight {
+	st := &straight{step: s, journal: j, tasks: ts, objects: os, clients: cs, values: vs, calls: cc, actors: as, life: lf}
+	if s.cfg.StraightCalls {
+		st.ways = direct.NewWays()
+	}
+	return st
+}
+
 // talk takes a message about calls that go straight, and is false if it is none. Where none do, calls go by the owner.
 func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
 	if st.ways == nil {

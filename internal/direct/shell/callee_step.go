@@ -67,6 +67,7 @@ func (c *Callee) doAll(effects []direct.Effect) {
 	for i := range effects {
 		c.do(&effects[i])
 	}
+	clear(effects) // what they have is not kept until the next step
 }
 
 // callOf is the call that a core speaks of.

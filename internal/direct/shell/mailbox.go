@@ -118,6 +118,7 @@ func (m *Mailbox) step(e direct.HostEvent) {
 	for i := range effects {
 		m.do(&effects[i])
 	}
+	clear(effects) // what they have is not kept until the next step
 }
 
 // try has the core take an event; false: it has panicked, and is of no use any more.
