@@ -154,7 +154,9 @@ func (a *answer) outcome(d *wire.Done, keep any) *direct.Outcome {
 	if a == nil {
 		a = new(answer)
 	}
-	a.Results, a.Keep = d.Results, keep
+	if a.Results, a.Keep = d.Results, keep; keep != nil {
+		a.Results = slices.Clone(d.Results) // who has a result does not keep that too
+	}
 	a.out = direct.Outcome{Value: &a.Answer, Err: d.Err}
 	for i := range a.Results {
 		v := &a.Results[i].Value

@@ -26,7 +26,6 @@ type host struct {
 	actor ids.ActorID
 	h     *Handle // of the actor
 	way   talk.Way
-	word  direct.Over  // on channels that have broken
 	left  atomic.Int32 // goroutines of the actor
 	run   func(spec *wire.TaskSpec) *direct.Outcome
 }
@@ -350,7 +349,7 @@ func TestACallThatGoesStraightEndsEarly(t *testing.T) {
 func TestAStoredResultIsFetched(t *testing.T) {
 	a := newHost(t, nil)
 	sealed := make(chan struct{})
-	a.run = func(s *wire.TaskSpec) *direct.Outcome {
+	a.run = func(_ *wire.TaskSpec) *direct.Outcome {
 		<-sealed
 		return &direct.Outcome{Value: &talk.Answer{Results: []wire.Result{{Kind: wire.ResultStored, Size: 5}}}}
 	}

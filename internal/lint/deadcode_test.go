@@ -26,7 +26,6 @@ import (
 var onlyForTests = []struct{ what, why string }{
 	{"e2e/harness", "what the end-to-end tests share"},
 	{"gcs/gcstest", "a control-plane server for tests"},
-	{"internal/direct", "the cores of calls that go straight, which decision 0038 has wired next"},
 	{"internal/home/register/registertest", "the conformance test of registers, and one in memory"},
 	{"internal/lint/parts", "a rule that tests of two packages hold"},
 	{"internal/testkit", "what tests of all packages share"},
