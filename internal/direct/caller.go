@@ -80,7 +80,7 @@ func (c *Caller) step(ev Event) {
 	case Argument:
 		c.argument(e.Call, e.Err)
 	case Cancel:
-		c.cancel(e.Call, e.Force, &errs.Error{Code: errs.CodeCancelled, Task: e.Call.ID.String()})
+		c.cancel(e)
 	case Expired:
 		c.expired(e.Call)
 	case Opened:
@@ -187,24 +187,39 @@ func (c *Caller) drop(k *Call, o *Outcome) {
 	c.pump(l)
 }
 
-func (c *Caller) cancel(k *Call, force bool, err *errs.Error) {
+func (c *Caller) cancel(e Cancel) {
+	k, err := e.Call, e.Why
+	if err == nil {
+		err = cancelled(k.ID)
+	}
 	switch k.stage {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
+		if e.Why != nil { // it may have begun, and then goes on
+			c.withdraw(k, false, &Outcome{Err: err})
+			return
+		}
 		c.touch(k).final = err
-		c.withdraw(k, force)
+		c.withdraw(k, e.Force, nil)
 	case withOwner:
-		c.do(Effect{Do: Revoke, Call: k, Force: force})
+		if e.Why == nil { // else it is the owner's to say
+			c.do(Effect{Do: Revoke, Call: k, Force: e.Force})
+		}
 	case late, ended:
 	}
 }
 
 // withdraw tells the host that a call should end, while it may be there.
-func (c *Caller) withdraw(k *Call, force bool) {
+func (c *Caller) withdraw(k *Call, force bool, unbegun *Outcome) {
 	if c.way == straight {
-		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Force: force})
+		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Force: force, Outcome: unbegun})
 	}
+}
+
+// cancelled is the error of a call that was cancelled.
+func cancelled(call ids.TaskID) *errs.Error {
+	return &errs.Error{Code: errs.CodeCancelled, Task: call.String()}
 }
 
 // expired ends a call. What its host answers is for nobody. The owner ends those that it makes itself.
@@ -214,7 +229,7 @@ func (c *Caller) expired(k *Call) {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
-		c.withdraw(k, false)
+		c.withdraw(k, false, nil)
 		c.settle(k, &Outcome{Err: err})
 		k.stage = late
 	case late, withOwner, ended:

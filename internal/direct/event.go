@@ -14,10 +14,11 @@ type Argument struct {
 	Err  *errs.Error
 }
 
-// Cancel is the wish that a call should end; with Force it ends whatever its method does.
+// Cancel is the wish that a call should end; with Force it ends whatever its method does; with Why it ends with that, and only if it has not begun.
 type Cancel struct {
 	Call  *Call
 	Force bool
+	Why   *errs.Error
 }
 
 // Expired says that the deadline of a call has passed: it ends now, whatever its method does.
@@ -132,7 +133,7 @@ const (
 	AskWay      Do = iota // of the node: a channel to the actor
 	AskWord               // of the node: what has become of Channel
 	Send                  // Call on Channel as No
-	Withdraw              // ask the host to cancel No on Channel
+	Withdraw              // ask the host to cancel No on Channel; with an Outcome to end it with that, if it has not begun
 	Submit                // Call to the owner, as a task
 	Revoke                // ask the owner to cancel Call
 	Settle                // Call has ended with Outcome: its waiters are told

@@ -88,7 +88,7 @@ func (h *Host) step(ev HostEvent) {
 		}
 	case Unwanted:
 		if s := h.source(e.Channel); s != nil {
-			h.unwanted(s, e.No, e.Force)
+			h.unwanted(s, e)
 		}
 	case Overdue:
 		h.leaveBehind(e.Call)
@@ -231,14 +231,18 @@ func (h *Host) tell(in *Incoming) {
 	h.do(HostEffect{Do: TellOwner, Channel: in.channel, No: in.no, Said: in.said, Outcome: in.outcome})
 }
 
-func (h *Host) unwanted(s *source, no uint64, force bool) {
-	switch in := h.find(s, no); {
+func (h *Host) unwanted(s *source, e Unwanted) {
+	switch in := h.find(s, e.No); {
 	case in == nil:
+	case in.running && e.Unbegun != nil:
 	case in.running:
 		h.do(HostEffect{Do: Interrupt, Call: in})
-		if force {
+		if e.Force {
 			h.leaveBehind(in)
 		}
+	case e.Unbegun != nil:
+		h.leave(in)
+		h.answer(in, e.Unbegun, 0, false)
 	default:
 		h.leave(in)
 		h.answerCancelled(in)
@@ -246,7 +250,7 @@ func (h *Host) unwanted(s *source, no uint64, force bool) {
 }
 
 func (h *Host) answerCancelled(in *Incoming) {
-	h.answer(in, &Outcome{Err: &errs.Error{Code: errs.CodeCancelled, Task: in.ID.String()}}, 0, false)
+	h.answer(in, &Outcome{Err: cancelled(in.ID)}, 0, false)
 }
 
 // leaveBehind answers a call that runs, and goes on without waiting for it.

@@ -47,11 +47,13 @@ type Arrived struct {
 	Call    *Incoming
 }
 
-// Unwanted says that a caller wants a call to end. It is answered all the same; with Force at once, whatever its method does.
+// Unwanted says that a caller wants a call to end. It is answered all the same; with Force at once, whatever its method does. With Unbegun it is answered with that
+// if it has not begun, else it goes on.
 type Unwanted struct {
 	Channel Channel
 	No      uint64
 	Force   bool
+	Unbegun *Outcome
 }
 
 // Overdue says that a call was interrupted some time ago and still runs. It is answered, and others run in its place.

@@ -46,7 +46,6 @@ type spec struct {
 	left     bool // its reference was let go
 	released bool
 	repeats  bool // its caller runs again if its process dies
-	cancel   bool
 }
 
 // run is one execution.
@@ -287,10 +286,12 @@ func (s *sim) disturb() {
 			p.step(Released{x.call})
 		}
 	case n == 15 && x != nil:
-		x.cancel = true
-		p.step(Cancel{x.call, s.rnd.IntN(3) == 0})
+		e := Cancel{Call: x.call, Force: s.rnd.IntN(3) == 0}
+		if s.rnd.IntN(4) == 0 {
+			e = Cancel{Call: x.call, Why: errs.New(errs.CodeDeadlock, "it waits for itself")}
+		}
+		p.step(e)
 	case n == 16 && x != nil && s.rnd.IntN(3) == 0:
-		x.cancel = true
 		p.step(Expired{x.call})
 	case n == 17 && !s.quiet && s.rnd.IntN(3) == 0:
 		if h := s.node.current; h != nil && !h.gone {
@@ -448,7 +449,7 @@ func (p *process) do(f Effect) {
 		}
 	case Withdraw:
 		if c := p.to[f.Channel]; c != nil && c.open() {
-			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Force})
+			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Force, f.Outcome})
 		}
 	case Submit:
 		s.seen["by the owner"]++
@@ -521,6 +522,12 @@ func (s *sim) nothingIsLeft() {
 // check holds a call's outcome against what ran.
 func (s *sim) check(x *spec, o *Outcome) {
 	if o.Err != nil {
+		if o.Err.Code == errs.CodeDeadlock {
+			s.seen["ended unbegun"]++
+			if x.call.tries == 0 && len(s.byCall[x.call.ID]) > 0 {
+				s.fatalf("call %v has run, and ends as one that has not begun", short(x.call.ID))
+			}
+		}
 		return
 	}
 	r, ok := o.Value.(*run)
@@ -695,7 +702,7 @@ func TestCallsGoStraight(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost"} {
+	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost", "ended unbegun"} {
 		if seen[what] == 0 {
 			t.Errorf("no seed has seen this: %s", what)
 		}

@@ -50,8 +50,12 @@ func (s *story) run() {
 			err = errs.New(errs.CodeTaskFailed, "no such file")
 		}
 		s.step(Argument{s.call(s.Word(0)), err})
-	case "cancel": // cancel NAME [force]
-		s.step(Cancel{s.call(s.Word(0)), s.Has("force")})
+	case "cancel": // cancel NAME [force|unbegun]
+		e := Cancel{Call: s.call(s.Word(0)), Force: s.Has("force")}
+		if s.Has("unbegun") {
+			e.Why = deadlock
+		}
+		s.step(e)
 	case "expires":
 		s.step(Expired{s.call(s.Word(0))})
 	case "opened": // opened CHANNEL [credit=N]
@@ -98,8 +102,12 @@ func (s *story) run() {
 		in := &Incoming{ID: s.call(s.Word(1)).ID}
 		s.incoming[s.Word(1)] = in
 		s.hostStep(Arrived{Channel(s.Number(0)), in})
-	case "unwanted": // unwanted CHANNEL NO [force]
-		s.hostStep(Unwanted{Channel(s.Number(0)), uint64(s.Number(1)), s.Has("force")})
+	case "unwanted": // unwanted CHANNEL NO [force|unbegun]
+		e := Unwanted{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), Force: s.Has("force")}
+		if s.Has("unbegun") {
+			e.Unbegun = &Outcome{Err: deadlock}
+		}
+		s.hostStep(e)
 	case "overdue":
 		s.hostStep(Overdue{s.incoming[s.Word(0)]})
 	case "finished": // finished NAME [bytes=N]
@@ -123,6 +131,15 @@ func (s *story) run() {
 	default:
 		s.Unknown()
 	}
+}
+
+var deadlock = errs.New(errs.CodeDeadlock, "it waits for itself")
+
+func unlessBegun(o *Outcome) string {
+	if o != nil {
+		return " unless it has begun"
+	}
+	return ""
 }
 
 func forced(force bool) string {
@@ -168,7 +185,7 @@ func (s *story) step(e Event) {
 		case Send:
 			s.say("channel %d <- %d: %s", f.Channel, f.No, name)
 		case Withdraw:
-			s.say("channel %d <- cancel %d%s", f.Channel, f.No, forced(f.Force))
+			s.say("channel %d <- cancel %d%s%s", f.Channel, f.No, forced(f.Force), unlessBegun(f.Outcome))
 		case Submit:
 			s.say("owner <- submit %s", name)
 		case Revoke:

@@ -192,6 +192,9 @@ func (k *Call) Argument(err *errs.Error) { k.of.tell(direct.Argument{Call: &k.Ca
 // Cancel says that the call should end; with force it ends whatever its method does.
 func (k *Call) Cancel(force bool) { k.of.tell(direct.Cancel{Call: &k.Call, Force: force}) }
 
+// EndUnbegun ends the call with an error, unless it has begun.
+func (k *Call) EndUnbegun(why *errs.Error) { k.of.tell(direct.Cancel{Call: &k.Call, Why: why}) }
+
 // Expired says that its deadline has passed.
 func (k *Call) Expired() { k.of.tell(direct.Expired{Call: &k.Call}) }
 

@@ -99,7 +99,7 @@ func (c *Callee) do(f *direct.Effect) {
 		}
 	case direct.Withdraw:
 		if l := c.link(f.Channel); l != nil && !l.broken {
-			c.after.join(l.to.unwanted(l, f.No, f.Force))
+			c.after.join(l.to.unwanted(l, f))
 		}
 	case direct.Submit:
 		up.Submit(callOf(f.Call))

@@ -97,10 +97,10 @@ func (m *Mailbox) unlink(l *link) after {
 	return m.takeAfter()
 }
 
-func (m *Mailbox) unwanted(l *link, no uint64, force bool) after {
+func (m *Mailbox) unwanted(l *link, f *direct.Effect) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.step(direct.Unwanted{Channel: l.id, No: no, Force: force})
+	m.step(direct.Unwanted{Channel: l.id, No: f.No, Force: f.Force, Unbegun: f.Outcome})
 	return m.takeAfter()
 }
 
