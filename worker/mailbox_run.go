@@ -105,7 +105,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner {
 	cl := &call{lane: h.lane, lease: h.a.lease}
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = h.e.c, t.Spec.ID, t.Attempt
-	cl.tc.Trace, cl.tc.Spec, cl.tc.Once = t.Spec.Trace, t.Spec, h.once
+	cl.tc.Trace, cl.tc.Spec, cl.tc.Once, cl.tc.Hosted = t.Spec.Trace, t.Spec, h.once, &h.at
 	cl.ctx.cfg, cl.ctx.tc = &h.e.cfg, &cl.tc
 	cl.ctx.deadline = t.Spec.Deadline
 	cl.tc.Own = &cl.ctx

@@ -57,24 +57,25 @@ type Config struct {
 // It is composed of parts, listed from the lowest to the highest, each with its own state, locks and methods; their exported
 // methods are the client's. A part calls those below it directly, and those above it through an interface that it declares.
 type Client struct {
-	base                  // the configuration, the client's lifetime
-	clock                 // the node's
-	memory                // the node's segment
-	handles               // what this process holds, and what it has released but not reported
-	credit                // how many more bytes the owner takes
-	outbox                // the way to the node
-	gets                  // values, and waits for them
-	straight     straight // calls of actors that go straight; its methods are those of package shell
-	submits               // tasks
-	puts                  // objects that this process makes
-	announcing            // references that leave with values of other programs
-	streams               // streams that it reads
-	actorWatches          // states of actors
-	requests              // to the node's service for requests off a task's path
-	watchers              // waits for many objects at once; rooms of actors
-	followed              // tasks that end with a context
-	collector             // runs the garbage collector
-	rejoining             // reconnects to a node that was gone
+	base                   // the configuration, the client's lifetime
+	clock                  // the node's
+	memory                 // the node's segment
+	handles                // what this process holds, and what it has released but not reported
+	credit                 // how many more bytes the owner takes
+	outbox                 // the way to the node
+	waits        longWaits // waits of which the owner is told
+	gets                   // values, and waits for them
+	straight     straight  // calls of actors that go straight; its methods are those of package shell
+	submits                // tasks
+	puts                   // objects that this process makes
+	announcing             // references that leave with values of other programs
+	streams                // streams that it reads
+	actorWatches           // states of actors
+	requests               // to the node's service for requests off a task's path
+	watchers               // waits for many objects at once; rooms of actors
+	followed               // tasks that end with a context
+	collector              // runs the garbage collector
+	rejoining              // reconnects to a node that was gone
 }
 
 // New makes a client over an open connection.
@@ -99,7 +100,8 @@ func New(cfg Config) *Client {
 	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit, straight: &c.straight}
 	c.straight.base, c.straight.handles, c.straight.outbox, c.straight.gets, c.straight.clock = b, &c.handles, o, &c.gets, &c.clock
 	c.straight.enter(cfg.Mailboxes)
-	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox = b, &c.memory, &c.handles, o
+	c.waits.base, c.waits.outbox = b, o
+	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox, c.gets.long = b, &c.memory, &c.handles, o, &c.waits
 	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
 	c.announcing.base, c.announcing.outbox, c.announcing.gets = b, o, &c.gets
 	c.streams.base, c.streams.handles, c.streams.outbox, c.streams.straight = b, &c.handles, o, &c.straight
@@ -109,7 +111,7 @@ func New(cfg Config) *Client {
 	c.followed.base, c.followed.straight, c.followed.streams = b, &c.straight, &c.streams
 	c.collector.base, c.collector.outbox = b, o
 	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
-		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight}
+		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight, waits: &c.waits}
 	c.announcing.enter(c)
 	return c
 }
@@ -170,6 +172,10 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.straight.over(m)
 	case *talk.Adopted:
 		c.straight.adopted(m.Task)
+	case *talk.StillWaits:
+		c.waits.still(m)
+	case *talk.CannotBegin:
+		c.straight.cannotBegin(m)
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {

@@ -29,6 +29,7 @@ type TaskContext struct {
 	Once    bool // it never runs again: what it calls goes straight
 	Trace   wire.TraceContext
 	Spec    *wire.TaskSpec  // nil for the driver's own code
+	Hosted  *Hosted         // the instance whose call it is, where a mailbox runs those; else nil
 	Blocker Blocker         // nil: nobody is told
 	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
 	Life    <-chan struct{} // in a call or the constructor of an actor: closed when the actor should end in this process; else nil

@@ -16,6 +16,7 @@ type gets struct {
 	memory  *memory
 	handles *handles
 	outbox  *outbox
+	long    *longWaits
 	waiters sync.Pool // of *waiter
 }
 

@@ -121,8 +121,8 @@ func needs(nodes []waitNode) []ids.ObjectID {
 	}
 	out := make([]ids.ObjectID, len(nodes))
 	for i := range nodes {
-		if nodes[i].h.unknown() {
-			return nil // to the owner too
+		if nodes[i].h.isStraight() {
+			return nil // longWaits tells of that
 		}
 		out[i] = nodes[i].h.id
 	}
@@ -158,7 +158,12 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		defer l.Woken()
 	}
 	var begun time.Time // read only when the wait is long
-	w.timer.Reset(g.cfg.WarnAfter)
+	after := g.cfg.WarnAfter
+	tells := g.long.sees(ctx, nodes)
+	if tells {
+		after = min(after, tellWaitAfter)
+	}
+	w.timer.Reset(after)
 	for {
 		select {
 		case <-w.ch:
@@ -169,7 +174,14 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 			return g.cause
 		case now := <-w.timer.C:
 			if begun.IsZero() {
-				begun = now.Add(-g.cfg.WarnAfter)
+				begun = now.Add(-after)
+			}
+			if tells {
+				tells = false
+				no := g.long.begin(ctx, nodes)
+				defer g.long.over(no)
+				w.timer.Reset(g.cfg.WarnAfter - after)
+				continue
 			}
 			if err := g.overdue(ctx, nodes, begun, now); err != nil {
 				return err

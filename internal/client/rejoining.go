@@ -29,6 +29,7 @@ type rejoining struct {
 	requests     *requests
 	followed     *followed
 	straight     *straight
+	waits        *longWaits
 }
 
 // Disconnected tells the client that a connection is gone and why. The transport calls

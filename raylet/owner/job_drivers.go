@@ -36,6 +36,7 @@ func (jb *job) clientGone(ev ClientGone) {
 		}
 	}
 	jb.straight.processGone(cl)
+	jb.deadlocks.forgetWaits(cl)
 	if !jb.ended { // else what it holds goes with the job
 		jb.startSweep(cl)
 	}

@@ -36,6 +36,7 @@ type Core struct {
 	*foreign
 	*life
 	*straight
+	*deadlocks
 	*deaths
 	*peers
 	*job
@@ -66,10 +67,11 @@ func New(cfg Config) *Core {
 	c.life = &life{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, promises: c.promises, values: c.values, memory: c.memory,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, foreign: c.foreign}
 	c.straight = newStraight(s, c.journal, c.tasks, c.objects, c.clients, c.values, c.calls, c.actors, c.life)
+	c.deadlocks = newDeadlocks(s, c.tasks, c.objects, c.clients, c.leases, c.actors, c.life)
 	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, foreign: c.foreign, life: c.life}
 	c.peers = newPeers(s, c.journal, c.copies, c.borrows, c.objects, c.clients, c)
 	c.job = &job{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, borrows: c.borrows, objects: c.objects, clients: c.clients, gets: c.gets, leases: c.leases, streams: c.streams,
-		actors: c.actors, foreign: c.foreign, life: c.life, straight: c.straight, deaths: c.deaths, peers: c.peers}
+		actors: c.actors, foreign: c.foreign, life: c.life, straight: c.straight, deadlocks: c.deadlocks, deaths: c.deaths, peers: c.peers}
 	c.recovery = &recovery{step: s, journal: c.journal, tasks: c.tasks, copies: c.copies, objects: c.objects, clients: c.clients, gets: c.gets, promises: c.promises, values: c.values,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, life: c.life, straight: c.straight, peers: c.peers, job: c.job, up: c}
 	return c
@@ -521,25 +523,26 @@ type peersUp interface{ clientGone(ev ClientGone) }
 // job is the job as a whole: its drivers come and go, and what they leave behind is ended.
 type job struct {
 	*step
-	journal  *journal
-	tasks    *tasks
-	copies   *copies
-	borrows  *borrows
-	objects  *objects
-	clients  *clients
-	gets     *gets
-	leases   *leases
-	streams  *streams
-	actors   *actors
-	foreign  *foreign
-	life     *life
-	straight *straight
-	deaths   *deaths
-	peers    *peers
-	told     bool // JobEnded is out
-	sweeps   queue.Queue[*sweep]
-	sweeping *timer // of the next slice
-	sweepBuf []*objRec
+	journal   *journal
+	tasks     *tasks
+	copies    *copies
+	borrows   *borrows
+	objects   *objects
+	clients   *clients
+	gets      *gets
+	leases    *leases
+	streams   *streams
+	actors    *actors
+	foreign   *foreign
+	life      *life
+	straight  *straight
+	deadlocks *deadlocks
+	deaths    *deaths
+	peers     *peers
+	told      bool // JobEnded is out
+	sweeps    queue.Queue[*sweep]
+	sweeping  *timer // of the next slice
+	sweepBuf  []*objRec
 }
 
 // recovery rebuilds a core from its log, and has its clients say the rest.

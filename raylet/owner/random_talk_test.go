@@ -10,7 +10,7 @@ import (
 // talk is anything that a client may say of calls that go straight.
 func (h *hostile) talk() wire.Msg {
 	actor := ids.ActorID(h.task())
-	switch h.n(10, "talk") {
+	switch h.n(13, "talk") {
 	case 0, 1:
 		return &talk.AskWay{Actor: actor}
 	case 2:
@@ -27,6 +27,14 @@ func (h *hostile) talk() wire.Msg {
 			m.Outcome = h.outcome()
 		}
 		return m
+	case 7, 8:
+		m := &talk.Waits{No: uint64(h.n(4, "number")), Task: h.task(), Actor: actor, Instance: h.lease(), Round: uint64(h.n(4, "round"))}
+		for range h.n(3, "needs") {
+			m.For = append(m.For, talk.Need{Object: h.object(), Call: h.n(2, "call") == 0, Actor: ids.ActorID(h.task())})
+		}
+		return m
+	case 9:
+		return &talk.WaitOver{No: uint64(h.n(4, "number")), Task: h.task()}
 	}
 	m := &talk.Adopt{Spec: h.spec(), Order: uint64(h.n(4, "order")), Channel: h.channel(), No: uint64(h.n(4, "number")), Tries: int32(h.n(3, "tries"))}
 	if h.n(3, "ended") == 0 {

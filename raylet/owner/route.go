@@ -3,6 +3,7 @@ package owner
 import (
 	"fmt"
 
+	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/sched"
@@ -112,6 +113,10 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 		c.watchActor(cl, m)
 	case *wire.Holdings:
 		c.fetchAgain(cl, m)
+	case *talk.Waits:
+		c.waits(cl, m)
+	case *talk.WaitOver:
+		c.waitOver(cl, m)
 	default:
 		if !c.talk(cl, m) {
 			panic(unknown(m))

@@ -60,7 +60,7 @@ func (st *straight) answerDropped(from ids.ClientID, m wire.Msg, err *errs.Error
 	case *talk.Adopt:
 		st.objects.dropped[ids.ObjectID{Task: m.Spec.ID}] = err
 		st.say(from, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.HangUp, *talk.Linked:
+	case *talk.HangUp, *talk.Linked, *talk.Waits, *talk.WaitOver:
 	default:
 		return false
 	}

@@ -25,7 +25,7 @@ func (c *Core) Validate() error {
 	})
 	for _, check := range []func(*recount) error{
 		c.leases.validate, c.life.validate, c.copies.validate, c.objects.validate, c.job.validate, c.promises.validate, c.lineage.validate, c.memory.validate, c.gets.validate,
-		c.actors.validate, c.straight.validate, c.validateRecycled,
+		c.actors.validate, c.straight.validate, c.deadlocks.validate, c.validateRecycled,
 	} {
 		if err := check(v); err != nil {
 			return err
