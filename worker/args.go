@@ -2,6 +2,7 @@ package worker
 
 import (
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/internal/registry"
 	"mobula/wire"
 )
@@ -39,6 +40,9 @@ func (r *runner) resolve(v *wire.ArgValue) (registry.Input, *errs.Error) {
 		}
 		return registry.Input{}, errs.New(errs.CodeProtocol, "argument %d failed without an error", v.Index)
 	case wire.ResultStored:
+		if r.straight != nil {
+			return r.read(r.task.Spec.Args[v.Index].Ref)
+		}
 	default:
 		return registry.Input{}, errs.New(errs.CodeProtocol, "argument %d came without a result", v.Index)
 	}
@@ -56,4 +60,20 @@ func (r *runner) resolve(v *wire.ArgValue) (registry.Input, *errs.Error) {
 	val := v.Result.Value
 	val.Data = r.args.lend(data[:v.Result.Size:v.Result.Size])
 	return registry.Input{Value: val, InPlace: true}, nil
+}
+
+// read reads a stored argument of a call that went straight: nobody has pinned it for that. It stays until the call has ended.
+func (r *runner) read(id ids.ObjectID) (registry.Input, *errs.Error) {
+	h := r.lane.e.c.Bind(id)
+	defer h.Release() // the caller holds the object
+	d, err := r.lane.e.c.Get1(&r.call.ctx, h)
+	if err != nil {
+		return registry.Input{}, errs.From(err)
+	}
+	r.reads = append(r.reads, d)
+	val := d.Value
+	if d.Pinned() {
+		val.Data = r.args.lend(val.Data)
+	}
+	return registry.Input{Value: val, InPlace: d.Pinned()}, nil
 }

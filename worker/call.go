@@ -44,6 +44,7 @@ type runner struct {
 	arg    registry.Call
 	inputs []registry.Input
 	args   loans
+	reads  []client.Data    // stored arguments of a call that went straight
 	report wire.Done        // of a call that went straight
 	made   []*client.Buffer // buffers granted and not sealed
 }
@@ -146,6 +147,11 @@ func (r *runner) tidy(d *wire.Done) {
 	clear(r.made)
 	r.made = r.made[:0]
 	r.args.giveBack()
+	for _, d := range r.reads {
+		d.Release()
+	}
+	clear(r.reads)
+	r.reads = r.reads[:0]
 	clear(r.inputs)
 	r.inputs = r.inputs[:0]
 	r.arg = registry.Call{}
@@ -229,9 +235,9 @@ func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error
 		return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
 	}
 	if a := r.lane.actor; a != nil {
-		r.arg.Instance, cl.tc.Life = a.instance, a.life
+		r.arg.Instance, cl.tc.Hosted = a.instance, &a.at
 	} else if spec.Kind == wire.TaskActorCreate {
-		cl.tc.Life = r.lane.e.lifeOf(ids.ActorID(spec.ID))
+		cl.tc.Hosted = r.lane.e.instanceOf(ids.ActorID(spec.ID))
 	}
 	return nil
 }

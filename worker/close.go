@@ -86,12 +86,12 @@ func (a *actor) end() {
 	a.over.Do(func() { close(a.life) })
 }
 
-// lifeOf is the life of an actor that is being constructed.
-func (e *Executor) lifeOf(id ids.ActorID) <-chan struct{} {
+// instanceOf is the instance of an actor that is being constructed.
+func (e *Executor) instanceOf(id ids.ActorID) *client.Hosted {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a := e.actors[id]; a != nil {
-		return a.life
+		return &a.at
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"mobula/internal/client"
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
 	"mobula/internal/direct/talk"
@@ -19,7 +18,6 @@ type hosted struct {
 	a    *actor
 	once bool // a call of it never runs again
 	box  *shell.Mailbox
-	at   client.Hosted
 	lane *lane // it has no tasks any more: by it a call's runner knows the executor and the actor
 
 	ready chan struct{} // closed when the calls that came before it are in the mailbox
@@ -49,7 +47,7 @@ type hosted struct {
 
 // host has a mailbox run the calls of an actor that was just made.
 func (e *Executor) host(a *actor, opts *wire.TaskOptions) {
-	h := &hosted{e: e, a: a, once: opts.MaxTaskRetries == 0, lane: a.lanes[0], ready: make(chan struct{}), at: client.Hosted{Actor: a.id, Instance: a.lease}}
+	h := &hosted{e: e, a: a, once: opts.MaxTaskRetries == 0, lane: a.lanes[0], ready: make(chan struct{})}
 	groups := []int{int(max(1, opts.MaxConcurrency))}
 	a.numbers = map[string]int{"": 0}
 	for _, g := range opts.Groups {

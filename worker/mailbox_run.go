@@ -76,6 +76,9 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		if own != nil {
 			f.Outcome = h.ownedRan(own, rep, keep)
 		} else {
+			if passesRefs(d) {
+				h.e.c.Uncork() // the owner hears of what they are before it hears of the caller's
+			}
 			f.Outcome = ans.outcome(d, keep)
 		}
 		r.call, r.straight, r.report = nil, nil, wire.Done{}
@@ -94,7 +97,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 	if k, ok := in.Payload.(*shell.Call); ok {
 		if s, ok := k.Own.(talk.Straight); ok {
 			if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall && spec.Opts.NumReturns != wire.Streaming {
-				return wire.ExecTask{Spec: spec, Attempt: 1}, s, nil
+				return wire.ExecTask{Spec: spec, Attempt: 1, Args: s.Arguments()}, s, nil
 			}
 		}
 	}
@@ -105,7 +108,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner {
 	cl := &call{lane: h.lane, lease: h.a.lease}
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = h.e.c, t.Spec.ID, t.Attempt
-	cl.tc.Trace, cl.tc.Spec, cl.tc.Once, cl.tc.Hosted = t.Spec.Trace, t.Spec, h.once, &h.at
+	cl.tc.Trace, cl.tc.Spec, cl.tc.Once = t.Spec.Trace, t.Spec, h.once
 	cl.ctx.cfg, cl.ctx.tc = &h.e.cfg, &cl.tc
 	cl.ctx.deadline = t.Spec.Deadline
 	cl.tc.Own = &cl.ctx
@@ -144,6 +147,14 @@ func (h *hosted) runnerLocked() *runner {
 	h.spare[n-1] = nil
 	h.spare = h.spare[:n-1]
 	return r
+}
+
+// passesRefs tells whether there are references in what a call has come to.
+func passesRefs(d *wire.Done) bool {
+	if d.Err != nil {
+		return len(d.Err.AllRefs()) > 0
+	}
+	return slices.ContainsFunc(d.Results, func(r wire.Result) bool { return len(r.Value.Refs) > 0 })
 }
 
 // outcome is what is told of a call that went straight.

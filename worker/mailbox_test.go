@@ -29,7 +29,7 @@ func TestACallGoesStraight(t *testing.T) {
 	big, keep := strings.Repeat("b", 4000), new(int)
 	opts := s.handle("f", wire.TaskActorCall, func(ctx context.Context, c *registry.Call) ([]registry.Output, any, error) {
 		tc := client.FromContext(ctx)
-		if tc.Client != s.c || tc.Attempt != 1 || !tc.Once || tc.Blocker != nil || tc.Spec.ID != tc.Task || tc.Life == nil || c.Instance.(*counter) == nil || ctx.Err() != nil {
+		if tc.Client != s.c || tc.Attempt != 1 || !tc.Once || tc.Blocker != nil || tc.Spec.ID != tc.Task || tc.Hosted.Life == nil || tc.Hosted.Instance != 1 || c.Instance.(*counter) == nil || ctx.Err() != nil {
 			t.Errorf("the task is %+v", tc)
 		}
 		return []registry.Output{

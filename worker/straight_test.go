@@ -75,9 +75,12 @@ type asked struct {
 	end  chan *direct.Outcome
 
 	announced int
+	args      []wire.ArgValue
 }
 
 func (a *asked) TaskSpec() *wire.TaskSpec { return a.spec }
+
+func (a *asked) Arguments() []wire.ArgValue { return a.args }
 
 func (a *asked) Announce() { a.announced++ }
 

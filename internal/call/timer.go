@@ -24,7 +24,7 @@ func StartTimer(ctx context.Context, d time.Duration, again bool, tick Tick) (st
 	}
 	tc := client.FromContext(ctx)
 	switch {
-	case tc.Life == nil:
+	case tc.Hosted == nil:
 		return nil, errs.New(errs.CodeInvalid, "a timer: the actor has ended")
 	case d < 0 || again && d == 0:
 		return nil, errs.New(errs.CodeInvalid, "a timer of %v: want more than 0", d)
@@ -47,7 +47,7 @@ func runTimer(life context.Context, stop context.CancelFunc, tc *client.TaskCont
 	defer stop()      // before Wait: it ends the goroutine that is waited for
 	ended.Go(func() { // so that a tick under way is not waited for
 		select {
-		case <-tc.Life:
+		case <-tc.Hosted.Life:
 		case <-tc.Client.Done():
 		case <-life.Done():
 		}

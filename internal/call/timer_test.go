@@ -13,7 +13,7 @@ import (
 func TestATimerThatHasCalledEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		actor := make(chan struct{}) // closed when its life ends
-		tc := &client.TaskContext{Client: client.FromContext(driver(t)).Client, Life: actor}
+		tc := &client.TaskContext{Client: client.FromContext(driver(t)).Client, Hosted: &client.Hosted{Life: actor}}
 		life, stop := context.WithCancel(t.Context())
 		calls, over := 0, make(chan struct{})
 		go func() {

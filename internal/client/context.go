@@ -20,6 +20,13 @@ type Blocker interface {
 	Unblocked(ctx context.Context)
 }
 
+// Hosted is an instance of an actor in this process.
+type Hosted struct {
+	Actor    ids.ActorID
+	Instance ids.LeaseID
+	Life     <-chan struct{} // closed when the actor should end in this process
+}
+
 // TaskContext is the task on whose behalf code runs. The ids of what it submits and puts follow from it. Its
 // methods are safe for concurrent use.
 type TaskContext struct {
@@ -29,10 +36,9 @@ type TaskContext struct {
 	Once    bool // it never runs again: what it calls goes straight
 	Trace   wire.TraceContext
 	Spec    *wire.TaskSpec  // nil for the driver's own code
-	Hosted  *Hosted         // the instance whose call it is, where a mailbox runs those; else nil
+	Hosted  *Hosted         // in a call or the constructor of an actor: the instance; else nil
 	Blocker Blocker         // nil: nobody is told
 	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
-	Life    <-chan struct{} // in a call or the constructor of an actor: closed when the actor should end in this process; else nil
 
 	Unneeded *inbox.Inbox[uint32] // numbers of promised results (wire.TaskSpec.Promises) that nobody can ask for any more; nil: it promised none
 

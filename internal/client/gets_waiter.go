@@ -36,6 +36,7 @@ type waitNode struct {
 	storedAt time.Time // when the waiter first saw that the object is stored
 	watcher  *Watcher  // is told instead of w, unless nil
 	call     *message  // the same
+	argOf    *message  // the same: it is the i-th of its references
 }
 
 func (g *gets) waiter() *waiter {
@@ -81,6 +82,10 @@ func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
 	n.next = nil
 	if n.call != nil {
 		n.call.answered()
+		return
+	}
+	if n.argOf != nil {
+		n.argOf.argument(n.i, res)
 		return
 	}
 	if n.watcher != nil {

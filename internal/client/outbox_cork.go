@@ -95,7 +95,14 @@ func (o *outbox) ticker() {
 	}
 }
 
-// uncork sends the submit that is kept back.
+// Uncork sends the submit that is kept back: what passes the owner may have a reference to it.
+func (o *outbox) Uncork() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.writeLocked(nil) // where the connection is gone, every use of its handles says so
+}
+
+// uncork sends the submit that is kept back, whose wait did not come in time.
 func (o *outbox) uncork() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -23,6 +23,8 @@ type straight struct {
 	calls   *shell.Process
 	room    straightRoom
 
+	argsMu sync.Mutex // taken under a shard's lock
+
 	mu       sync.Mutex
 	adopting map[ids.TaskID]*message // guarded by mu: of which the owner was told, and has not answered
 	waiting  map[ids.TaskID]*message // guarded by mu: that go by the owner, and were not submitted yet
@@ -46,8 +48,12 @@ type message struct {
 	hs    []*Handle    // of its results; not in it, since who is left with one keeps what the call came to
 	end   *Handle      // of its end, if somebody asks for that; held until then
 	actor *Handle      // held until it has ended
-	args  []*Handle    // that its arguments have references to; held until it has ended
+	args  []*Handle    // that its arguments are, or have references to; held until it has ended
 	timer *time.Timer  // of its deadline
+	cost  int64        // of the process' room
+
+	inputs *arguments // nil: no argument is a reference
+	passes bool       // its error is that of an argument; written before it ends
 
 	told  atomic.Bool               // the owner knows of it, by Adopt or as a task
 	task  atomic.Bool               // it was submitted
@@ -83,32 +89,30 @@ func (s *straight) takes(tc *TaskContext, spec *wire.TaskSpec) bool {
 	return s.boxes != nil && spec.Kind == wire.TaskActorCall && spec.Seq == 0 && (tc.Spec == nil || tc.Once) && spec.Actor.Job() == s.cfg.Welcome.Job
 }
 
-// byOwner tells whether a call is the owner's affair in any case: it resolves arguments, and has the items of streams.
-func byOwner(spec *wire.TaskSpec) bool {
-	if spec.Opts.NumReturns == wire.Streaming {
-		return true
-	}
-	for i := range spec.Args {
-		if !spec.Args[i].Ref.IsZero() {
-			return true
-		}
-	}
-	return false
-}
+// byOwner tells whether a call is the owner's affair in any case: it has the items of streams.
+func byOwner(spec *wire.TaskSpec) bool { return spec.Opts.NumReturns == wire.Streaming }
 
 // submit makes a call, and gives a handle for each of its returns. It blocks only for room.
 func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
 	m := &message{s: s, spec: spec, tc: tc}
-	m.ID, m.Caller, m.Own, m.InGroup, m.Bytes = spec.ID, spec.Caller(), m, spec.Opts.Group, wire.CostOfSpec(spec)
-	if err := s.room.admit(ctx, tc, m.Bytes); err != nil {
+	m.cost = wire.CostOfSpec(spec)
+	m.ID, m.Caller, m.Own, m.InGroup, m.Bytes = spec.ID, spec.Caller(), m, spec.Opts.Group, m.cost
+	if err := s.room.admit(ctx, tc, m.cost); err != nil {
 		return nil, err
 	}
+	m.ByOwner = byOwner(spec)
+	if !m.ByOwner {
+		s.resolveArguments(m)
+	}
 	s.hold(m)
-	if m.ByOwner = byOwner(spec); m.ByOwner {
+	if m.ByOwner {
 		s.awaitsSubmit(m)
 	}
+	if len(m.args) > 0 {
+		s.outbox.Uncork() // what they are is known to the owner before the actor's process asks for it
+	}
 	m.Tells = len(m.hs) == 0
-	s.calls.Begin(spec.Actor, &m.Call)
+	s.begin(m)
 	if spec.Deadline != 0 {
 		s.timeOut(m)
 	}

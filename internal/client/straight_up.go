@@ -40,6 +40,7 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 	m := messageOf(k)
 	a := &talk.Adopt{Spec: m.spec, Order: k.Order(), Channel: where.Channel, No: where.No, Tries: k.Tries()}
 	if where.Outcome != nil {
+		a.Spec = withoutArgs(m.spec)
 		o := outcomeOf(where.Outcome)
 		a.Outcome = &o
 	}
@@ -59,7 +60,17 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 // Report tells the owner what an adopted call has come to.
 func (s *straight) Report(k *shell.Call, o *direct.Outcome) {
 	to := outcomeOf(o)
-	_ = s.outbox.send(&talk.Adopt{Spec: messageOf(k).spec, Order: k.Order(), Tries: k.Tries(), Outcome: &to})
+	_ = s.outbox.send(&talk.Adopt{Spec: withoutArgs(messageOf(k).spec), Order: k.Order(), Tries: k.Tries(), Outcome: &to})
+}
+
+// withoutArgs is a task that has ended: what its arguments were may be gone.
+func withoutArgs(spec *wire.TaskSpec) *wire.TaskSpec {
+	if len(spec.Args) == 0 {
+		return spec
+	}
+	own := *spec
+	own.Args = nil
+	return &own
 }
 
 // outcomeOf is an outcome as the owner is told it.
@@ -128,13 +139,14 @@ func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	if m.actor != nil {
 		m.actor.Release()
 	}
+	m.forgetArguments()
 	for _, h := range m.args {
 		h.Release()
 	}
 	if m.inner.Load() != nil && m.left.Load() <= 0 { // nobody reads the results
 		m.letInner()
 	}
-	s.room.add(k.Bytes)
+	s.room.add(m.cost)
 }
 
 // isOver notes that a call is under way no more.

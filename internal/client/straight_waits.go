@@ -7,17 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"mobula/internal/direct"
 	"mobula/internal/direct/talk"
-	"mobula/internal/ids"
 	"mobula/wire"
 )
-
-// Hosted is an instance of an actor whose calls a mailbox of this process runs.
-type Hosted struct {
-	Actor    ids.ActorID
-	Instance direct.Instance
-}
 
 // longWaits tells the owner of waits of actors' calls that it does not see, so that it finds those that wait in a circle: what waits, or what is waited for, went straight.
 // Only those are told that take long, and that nothing but a result or a cancel ends.
@@ -45,7 +37,7 @@ func (lw *longWaits) sees(ctx context.Context, nodes []waitNode) bool {
 		return false
 	}
 	tc := FromContext(ctx)
-	return tc != nil && tc.Hosted != nil && (tc.Blocker == nil || slices.ContainsFunc(nodes, func(n waitNode) bool { return n.h.isStraight() })) && ctx.Done() == tc.Own.Done()
+	return tc != nil && tc.Hosted != nil && tc.Spec.Kind == wire.TaskActorCall && (tc.Blocker == nil || slices.ContainsFunc(nodes, func(n waitNode) bool { return n.h.isStraight() })) && ctx.Done() == tc.Own.Done()
 }
 
 // begin tells of a wait, and gives its number.
@@ -97,17 +89,30 @@ func (lw *longWaits) say(no uint64, w *longWait, round uint64) {
 	spec := w.tc.Spec
 	m := &talk.Waits{No: no, Task: w.tc.Task, Name: nameOf(spec), Actor: w.tc.Hosted.Actor, Instance: w.tc.Hosted.Instance, Group: spec.Opts.Group, Round: round}
 	for _, h := range w.needs {
-		if h.Ready() {
-			continue
-		}
-		need := talk.Need{Object: h.id}
-		if k := h.call.Load(); k != nil && !k.task.Load() {
-			need.Call, need.Name, need.Actor, need.Group = true, nameOf(k.spec), k.spec.Actor, k.spec.Opts.Group
-		}
-		m.For = append(m.For, need)
+		m.For = addNeed(m.For, h, 0)
 	}
 	_ = lw.outbox.send(m)
 }
+
+// addNeed adds what an object needs: who waits for a call that waits for an argument, waits for that.
+func addNeed(list []talk.Need, h *Handle, depth int) []talk.Need {
+	if h.Ready() {
+		return list
+	}
+	need := talk.Need{Object: h.id}
+	if k := h.call.Load(); k != nil && !k.task.Load() {
+		if depth < maxNeedsDepth && k.argumentsLeft() > 0 {
+			for i := range k.inputs.nodes {
+				list = addNeed(list, k.inputs.nodes[i].h, depth+1)
+			}
+			return list
+		}
+		need.Call, need.Name, need.Actor, need.Group = true, nameOf(k.spec), k.spec.Actor, k.spec.Opts.Group
+	}
+	return append(list, need)
+}
+
+const maxNeedsDepth = 100 // of arguments of arguments
 
 // isStraight tells whether an object is the result of a call that went straight.
 func (h *Handle) isStraight() bool {

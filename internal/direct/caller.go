@@ -78,7 +78,7 @@ func (c *Caller) step(ev Event) {
 	case Begin:
 		c.begin(e.Call)
 	case Argument:
-		c.argument(e.Call, e.Err)
+		c.argument(e)
 	case Cancel:
 		c.cancel(e)
 	case Expired:
@@ -167,13 +167,17 @@ func (c *Caller) nothingBefore(k *Call) bool {
 	return len(c.lines) == 0 || c.starved.Len() == 0 && c.lines[k.Caller] == nil
 }
 
-func (c *Caller) argument(k *Call, err *errs.Error) {
+func (c *Caller) argument(e Argument) {
+	k := e.Call
 	if k.stage != inLine {
 		return
 	}
-	if err != nil {
-		c.drop(k, &Outcome{Err: err})
+	if e.Err != nil {
+		c.drop(k, &Outcome{Err: e.Err})
 		return
+	}
+	if e.Bytes > 0 {
+		k.Bytes = e.Bytes
 	}
 	c.touch(k).missing--
 	c.pump(c.lines[k.Caller])

@@ -89,12 +89,16 @@ func (c *Caller) pump(l *line) {
 	c.maybeForget(l)
 }
 
-// next sends the first of a line, if it can go. What is the owner's from the start has its arguments resolved there, and its errors: the same call may have
-// been made before.
+// next sends the first of a line, if it can go. What goes by the owner has its arguments resolved there, and its errors: the same call may have
+// been made before. So the way is asked for before an argument is there.
 func (c *Caller) next(l *line) bool {
 	k := l.calls.Front()
+	if c.way == unknown && !k.ByOwner && l.owned == 0 {
+		c.way = asked
+		c.do(Effect{Do: AskWay})
+	}
 	owner := k.ByOwner || c.way == byOwner
-	if owner && c.onChannel(l) > 0 || !owner && l.owned > 0 || k.missing > 0 && !k.ByOwner {
+	if owner && c.onChannel(l) > 0 || !owner && (l.owned > 0 || k.missing > 0) {
 		return false
 	}
 	if owner {
@@ -104,10 +108,6 @@ func (c *Caller) next(l *line) bool {
 		c.touch(k).stage, k.submitted = withOwner, true
 		c.do(Effect{Do: Submit, Call: k})
 		return true
-	}
-	if c.way == unknown {
-		c.way = asked
-		c.do(Effect{Do: AskWay})
 	}
 	if c.way != straight {
 		return false

@@ -8,10 +8,12 @@ type Event interface{ toCaller() }
 // Begin is a call of the actor that the process makes.
 type Begin struct{ Call *Call }
 
-// Argument is an argument that a call has waited for; with Err it has failed, and so has the call.
+// Argument is an argument that a call has waited for; with Err it has failed, and so has the call. With Bytes the call takes so much of the credit, in place of
+// what it said when it began.
 type Argument struct {
-	Call *Call
-	Err  *errs.Error
+	Call  *Call
+	Err   *errs.Error
+	Bytes int64
 }
 
 // Cancel is the wish that a call should end; with Force it ends whatever its method does; with Why it ends with that, and only if it has not begun.

@@ -275,7 +275,7 @@ func (s *sim) disturb() {
 			if s.rnd.IntN(5) == 0 {
 				err = errs.New(errs.CodeTaskFailed, "an argument")
 			}
-			p.step(Argument{x.call, err})
+			p.step(Argument{Call: x.call, Err: err, Bytes: int64(s.rnd.IntN(30))})
 		}
 	case n < 14 && x != nil && !x.released:
 		s.logf("%s: a reference to %v leaves", p.name, short(x.call.ID))
@@ -763,7 +763,7 @@ func (s *sim) end() {
 	for _, p := range s.procs {
 		for _, x := range p.mine {
 			if !p.dead && x.call.missing > 0 {
-				p.step(Argument{x.call, nil})
+				p.step(Argument{Call: x.call})
 			}
 		}
 	}

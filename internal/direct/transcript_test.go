@@ -49,7 +49,7 @@ func (s *story) run() {
 		if s.Has("failed") {
 			err = errs.New(errs.CodeTaskFailed, "no such file")
 		}
-		s.step(Argument{s.call(s.Word(0)), err})
+		s.step(Argument{Call: s.call(s.Word(0)), Err: err})
 	case "cancel": // cancel NAME [force|unbegun]
 		e := Cancel{Call: s.call(s.Word(0)), Force: s.Has("force")}
 		if s.Has("unbegun") {

@@ -186,8 +186,10 @@ func (c *Callee) Held(ch direct.Channel, ackNo uint64) {
 	c.tell(direct.Held{Channel: ch, AckNo: ackNo})
 }
 
-// Argument says that an argument of a call is there, or has failed.
-func (k *Call) Argument(err *errs.Error) { k.of.tell(direct.Argument{Call: &k.Call, Err: err}) }
+// Argument says that the arguments of a call are there, or have failed, and how many bytes it takes.
+func (k *Call) Argument(bytes int64, err *errs.Error) {
+	k.of.tell(direct.Argument{Call: &k.Call, Err: err, Bytes: bytes})
+}
 
 // Cancel says that the call should end; with force it ends whatever its method does.
 func (k *Call) Cancel(force bool) { k.of.tell(direct.Cancel{Call: &k.Call, Force: force}) }

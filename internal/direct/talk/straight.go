@@ -2,10 +2,11 @@ package talk
 
 import "mobula/wire"
 
-// Straight is what a call that goes straight is to the actor's process: the Own of its shell.Call. No argument is a reference to an object, and it is no stream.
+// Straight is what a call that goes straight is to the actor's process: the Own of its shell.Call. It is no stream.
 type Straight interface {
 	TaskSpec() *wire.TaskSpec
-	Announce() // has the owner know of the call: before a result of it is stored
+	Arguments() []wire.ArgValue // of the arguments that are references, in order: a stored one is still to be read, and its caller holds it until the call has ended
+	Announce()                  // has the owner know of the call: before a result of it is stored
 }
 
 // Answer is the Value of a call's Outcome, by pointer; nil where there is neither a result nor something to keep. Keep holds the references in the results, or in the error,
