@@ -33,6 +33,10 @@ var (
 	circleVia = mobula.RegisterMethod2(circles, "Via", func(_ *circle, ctx context.Context, a, b circleRef) (int, error) {
 		return circleSelf.Go(ctx, b, mobula.V(a)).Get(ctx) // b waits for End of a
 	})
+	circleTake = mobula.RegisterMethod1(circles, "Take", func(_ *circle, _ context.Context, n int) (int, error) { return n, nil })
+	circleArg  = mobula.RegisterMethod2(circles, "Arg", func(_ *circle, ctx context.Context, a, b circleRef) (int, error) {
+		return circleTake.Go(ctx, b, circleEnd.Go(ctx, a)).Get(ctx)
+	})
 	circleByTask = mobula.RegisterMethod1(circles, "ByTask", func(_ *circle, ctx context.Context, a circleRef) (int, error) {
 		return circleTask.Go(ctx, mobula.V(a)).Get(ctx)
 	})
@@ -70,6 +74,10 @@ func waitInCircles(ctx context.Context, t *testing.T) {
 	if _, err := circleByTask.Go(ctx, a, mobula.V(a)).Get(ctx); !errors.Is(err, mobula.ErrDeadlock) {
 		t.Errorf("by way of a task: %v", err)
 	}
+	if _, err := circleArg.Go(ctx, a, mobula.V(a), mobula.V(b)).Get(ctx); !errors.Is(err, mobula.ErrDeadlock) {
+		t.Errorf("by way of an argument: %v", err)
+	}
+	get(ctx, t, circleArg.Go(ctx, a, mobula.V(b), mobula.V(b)), 7)
 	get(ctx, t, circleByTask.Go(ctx, a, mobula.V(b)), 7)
 	get(ctx, t, circleSelf.Go(ctx, a, mobula.V(b)), 7)
 	get(ctx, t, circleSelf.Go(ctx, wide, mobula.V(wide)), 7)             // there is another place

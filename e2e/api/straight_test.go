@@ -26,6 +26,29 @@ func (r *relay) Large(_ context.Context, n int) ([]byte, error) { return make([]
 
 func (r *relay) Panic(context.Context) (int, error) { panic("no") }
 
+// gate is an actor with a call that waits for another.
+type gate struct{ open chan int }
+
+func (g *gate) Wait(ctx context.Context) (int, error) {
+	select {
+	case n := <-g.open:
+		return n, nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+func (g *gate) Open(_ context.Context, n int, b []byte) (int, error) {
+	g.open <- n + len(b)
+	return len(b), nil
+}
+
+var (
+	gates    = mobula.RegisterActor0("e2e/gate", func(context.Context) (*gate, error) { return &gate{make(chan int, 1)}, nil })
+	gateWait = mobula.RegisterMethod0(gates, "Wait", (*gate).Wait)
+	gateOpen = mobula.RegisterMethod2(gates, "Open", (*gate).Open)
+)
+
 var (
 	relays     = mobula.RegisterActor0("e2e/relay", func(context.Context) (*relay, error) { return &relay{}, nil })
 	relayVia   = mobula.RegisterMethod2(relays, "Via", (*relay).Via)
@@ -78,6 +101,19 @@ func TestCallsGoStraight(t *testing.T) {
 		t.Errorf("a panic gives %v", err)
 	}
 	want(relayVia.Go(ctx, r, mobula.V(a), mobula.V(1)), 1005) // by the next instance
+	g, err := gates.Spawn(ctx, mobula.MaxConcurrency(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := count()
+	waits := gateWait.Go(ctx, g)
+	big := must(mobula.Put(ctx, make([]byte, 1<<20)))(t)
+	want(gateOpen.Go(ctx, g, tallyInc.Go(ctx, a, mobula.V(1)), big), 1<<20) // beside the one that waits for it
+	want(waits, 1006+1<<20)
+	if n := count(); n > before+1 {
+		t.Errorf("the owner knows %d tasks more, want the argument's", n-before)
+	}
+	big.Release()
 	if err := a.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -87,8 +123,10 @@ func TestCallsGoStraight(t *testing.T) {
 	for _, x := range append(refs, inner...) {
 		x.Release()
 	}
+	waits.Release()
 	a.Release()
 	r.Release()
+	g.Release()
 	testkit.Eventually(t, "no object is left", func() bool {
 		runtime.GC() // of references that were not let go of
 		if p := must(c.ListObjects(ctx, mobula.Query{}))(t); p.Total > 0 {
