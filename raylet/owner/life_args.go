@@ -1,10 +1,13 @@
 package owner
 
 import (
+	"slices"
+
 	"mobula/internal/errs"
 	"mobula/objectstore"
 	"mobula/raylet/owner/object"
 	"mobula/raylet/owner/task"
+	"mobula/wire"
 )
 
 // await looks at a task's arguments: it is ready, or waits for those that are not resolved.
@@ -15,6 +18,10 @@ func (lf *life) await(t *taskRec) {
 	}
 	t.gen++
 	t.deps = 0
+	if lf.awaitsCalls && lf.hasUnknownArg(t) {
+		lf.unsure = append(lf.unsure, t)
+		return
+	}
 	if t.spec != nil {
 		for i := range t.spec.Args {
 			if id := t.spec.Args[i].Ref; !id.IsZero() {
@@ -30,6 +37,13 @@ func (lf *life) await(t *taskRec) {
 	case !t.isCall():
 		lf.memory.waitsLong(t)
 	}
+}
+
+// hasUnknownArg tells whether an argument is a result that the owner does not know.
+func (lf *life) hasUnknownArg(t *taskRec) bool {
+	return t.spec != nil && slices.ContainsFunc(t.spec.Args, func(a wire.Arg) bool {
+		return !a.Ref.IsZero() && !a.Ref.IsPut() && !lf.objects.ofOtherJob(a.Ref) && lf.objects.ensure(a.Ref).flags&objPlaceholder != 0
+	})
 }
 
 func (lf *life) waitFor(t *taskRec, o *objRec) {

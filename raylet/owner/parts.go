@@ -476,6 +476,9 @@ type life struct {
 	calls    *calls
 	actors   *actors
 	foreign  *foreign
+
+	awaitsCalls bool       // a rebuilt core has not heard of the calls that others have: an argument may be the result of one
+	unsure      []*taskRec // that have such an argument
 }
 
 // deaths decides what becomes of what ran in a worker's process that died, and who is charged for it.

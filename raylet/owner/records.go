@@ -373,6 +373,8 @@ type resyncWait struct {
 
 	forgotten [][]ids.ObjectID // by the log, as its Forget records name it
 	attempts  []heldAttempt    // that workers have still
+
+	adopters map[ids.ClientID]bool // whose calls were taken before all else they say
 }
 
 // heldAttempt is an attempt that a worker of a node has.

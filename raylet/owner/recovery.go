@@ -132,6 +132,7 @@ func (rc *recovery) maybeResume() {
 			rc.adoptAll(ev)
 		}
 	}
+	rc.adoptCalls()
 	forgotten := rc.forgottenReplays()
 	for i, ev := range p.held {
 		p.at = i
@@ -221,6 +222,7 @@ func (rc *recovery) resumeClient(ev FromClient, forgotten map[ids.ObjectID]bool)
 			rc.stopEnded(cl, m.(*wire.Holdings))
 		case forgotten[id] && cl.role == wire.RoleDriver:
 			rc.passOver(cl, m)
+		case rc.pause.adopters[cl.id] && tellsOfCalls(m): // it was taken before
 		default:
 			rc.up.message(cl, m)
 		}

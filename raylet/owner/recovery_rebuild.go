@@ -48,6 +48,7 @@ func Rebuild(cfg Config, records iter.Seq2[uint64, []byte]) (*Core, error) {
 	c.pastLeases = make(map[ids.LeaseID]struct{})
 	c.pause, c.recovering = newResyncWait(), true
 	c.pause.forgotten = im.forgotten
+	c.life.awaitsCalls = cfg.StraightCalls
 	c.build(im)
 	return c, nil
 }

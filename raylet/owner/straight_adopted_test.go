@@ -285,6 +285,33 @@ func TestAdoptedCallsOutliveTheCore(t *testing.T) {
 	s.wantValue(told.ID.Return(0), "later")
 }
 
+// A rebuilt core looks at nothing that may need an adopted call before all clients have told of theirs: neither at a task of the log, nor at what another client waits for.
+func TestWhatNeedsAnAdoptedCallOutlivesTheCore(t *testing.T) {
+	s := straightScript(t)
+	a, l := s.spawn(counter, worker)
+	c := s.channel(driver, a)
+	call := s.adopt(driver, a, c, 1, nil)
+	user := s.submit(simple, wire.Arg{Ref: call.ID.Return(0)})
+	s.from(worker2, &wire.AddRef{ID: call.ID.Return(0)}, &wire.Get{ID: call.ID.Return(0)})
+	late := s.spec(simple, wire.Arg{Ref: call.ID.Return(0)})
+	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{
+		driver: {
+			&wire.Submit{Spec: late}, // the core before has not taken it
+			&talk.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, &talk.Adopt{Spec: call, Order: 1, Channel: c, No: 1},
+			&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Handles: []ids.ObjectID{a.ID.Return(0), user.ID.Return(0), late.ID.Return(0)}},
+		},
+		worker:  {&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Actors: []ids.ActorID{ids.ActorID(a.ID)}}},
+		worker2: {&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Handles: []ids.ObjectID{call.ID.Return(0)}, Gets: []wire.Get{{ID: call.ID.Return(0)}}}},
+	})
+	if got := sent[*wire.Resolved](s, worker2); s.state(user) != task.PendingArgs || s.state(late) != task.PendingArgs || len(got) != 0 {
+		t.Fatalf("the tasks are %v and %v, and who waits is told %+v", s.state(user), s.state(late), got)
+	}
+	s.report(driver, call, gave("x"))
+	if got := sent[*wire.Resolved](s, worker2); s.state(user) == task.PendingArgs || s.state(late) == task.PendingArgs || len(got) != 1 || got[0].Result.Kind != wire.ResultInline {
+		t.Errorf("the tasks are %v and %v, and who waits is told %+v", s.state(user), s.state(late), got)
+	}
+}
+
 // A call whose messages brought two cores down has that for its result, and its process is answered.
 func TestADroppedAdoption(t *testing.T) {
 	s := straightScript(t)

@@ -13,6 +13,43 @@ import (
 // does not know: the end of a channel is not told it, its calls are not there. Nor does the core know which questions it had asked of processes of actors, or
 // they had answered, about the calls of processes that were gone before: those are lost, and who holds their results is told that they are.
 
+// adoptCalls takes what clients have said of their channels and calls before anything else that they have said, and before it looks at what tasks of the log wait for: what
+// one has passed on others ask for, and tasks may have it as an argument.
+func (rc *recovery) adoptCalls() {
+	if rc.straight.ways == nil {
+		return
+	}
+	p := rc.pause
+	p.adopters = make(map[ids.ClientID]bool)
+	for _, cl := range rc.clients.byID {
+		p.adopters[cl.id] = cl.joined
+	}
+	for i, ev := range p.held {
+		p.at = i
+		if ev, ok := ev.(FromClient); ok && p.adopters[ev.Client] {
+			for _, m := range ev.Msgs {
+				if tellsOfCalls(m) {
+					rc.up.message(rc.clients.client(ev.Client), m)
+				}
+			}
+		}
+	}
+	unsure := rc.life.unsure
+	rc.life.unsure, rc.life.awaitsCalls = nil, false
+	for _, t := range unsure {
+		rc.life.await(t)
+	}
+}
+
+// tellsOfCalls tells of the messages by which a client says what the log does not know.
+func tellsOfCalls(m wire.Msg) bool {
+	switch m.(type) {
+	case *talk.Linked, *talk.Adopt:
+		return true
+	}
+	return false
+}
+
 // linked takes note of a channel of a core before this one. What becomes of an instance that nobody has any more is known when all clients have spoken.
 func (st *straight) linked(cl *clientRec, m *talk.Linked) {
 	a := st.actors.byID[m.Actor]

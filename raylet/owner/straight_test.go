@@ -241,8 +241,14 @@ func (s *script) rebuildStraight(epoch uint64, say map[ids.ClientID][]wire.Msg) 
 		s.t.Fatal(err)
 	}
 	s.c = c
-	s.step(Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver, Local: true}, {Client: worker, Role: wire.RoleWorker, Local: true}}})
-	for _, cl := range []ids.ClientID{driver, worker} {
+	r := Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver, Local: true}, {Client: worker, Role: wire.RoleWorker, Local: true}}}
+	speak := []ids.ClientID{driver, worker}
+	if _, third := say[worker2]; third {
+		r.Clients = append(r.Clients, ClientJoined{Client: worker2, Role: wire.RoleWorker, Local: true})
+		speak = []ids.ClientID{worker2, driver, worker}
+	}
+	s.step(r)
+	for _, cl := range speak {
 		s.from(cl, say[cl]...)
 	}
 }

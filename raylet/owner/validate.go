@@ -201,7 +201,7 @@ func (lf *life) validatePlace(v *recount, t *taskRec) error {
 			return fmt.Errorf("task %v is %v and in no queue", t.id(), t.state)
 		}
 	case task.PendingArgs:
-		if t.deps == 0 && t.flags&(taskWaitsName|taskTurn) == 0 && !t.isCall() && t.in == nil {
+		if t.deps == 0 && !slices.Contains(lf.unsure, t) && t.flags&(taskWaitsName|taskTurn) == 0 && !t.isCall() && t.in == nil {
 			return fmt.Errorf("task %v is %v and waits for nothing", t.id(), t.state)
 		}
 	case task.Backoff:
