@@ -190,7 +190,7 @@ func (r *runner) invoke(d *wire.Done, one *[1]wire.Result) (keep any) {
 		r.arg.Emit = s.emit
 		defer func() { d.Items = s.count() }()
 	}
-	r.arg.Inputs = r.inputs
+	r.arg.Inputs, r.arg.Drops = r.inputs, spec.Opts.NumReturns == 0 && spec.Kind == wire.TaskActorCall
 	outs, instance, err := r.enter(ctx, fn)
 	switch {
 	case err != nil:

@@ -31,7 +31,8 @@ type early struct {
 type answer struct {
 	out direct.Outcome
 	talk.Answer
-	one [1]wire.Result
+	one  [1]wire.Result
+	room [16]byte // of a small result
 }
 
 // nothing is the outcome of all calls without a result.
@@ -58,7 +59,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		d.Task, d.Attempt, d.Lease = t.Spec.ID, t.Attempt, own.it.lease
 	case t.Spec.Opts.NumReturns != 0:
 		ans = new(answer)
-		one = &ans.one
+		one, r.arg.Room = &ans.one, ans.room[:0]
 	}
 	h.e.running.Add(1)
 	var keep any

@@ -101,7 +101,7 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 	w := g.waiter()
 	nodes := w.nodes(pending)[:0]
 	w.left.Store(int32(pending) + 1) // one is our own: nothing wakes us while we link
-	gets := make([]wire.Get, 0, pending)
+	var gets []wire.Get
 	var err error
 	for i, h := range hs {
 		if out[i].got {
@@ -114,6 +114,9 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 			break
 		}
 		if ask {
+			if gets == nil {
+				gets = make([]wire.Get, 0, pending)
+			}
 			gets = append(gets, wire.Get{ID: h.id, Fetch: true})
 		}
 	}
