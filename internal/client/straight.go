@@ -108,6 +108,7 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 		s.awaitsSubmit(m)
 	}
 	m.Tells = len(m.hs) == 0
+	m.Quiet = m.Tells && m.end == nil && len(m.args) == 0
 	s.calls.Begin(spec.Actor, &m.Call)
 	if spec.Deadline != 0 {
 		s.timeOut(m)

@@ -88,16 +88,16 @@ type Where struct {
 // Dropped says that the owner has no more questions about a channel that has ended.
 type Dropped struct{ Channel Channel }
 
-func (Linked) toHost()   {}
-func (Arrived) toHost()  {}
-func (Unwanted) toHost() {}
-func (Overdue) toHost()  {}
-func (Finished) toHost() {}
-func (Acked) toHost()    {}
-func (Unlinked) toHost() {}
-func (Stopping) toHost() {}
-func (Where) toHost()    {}
-func (Dropped) toHost()  {}
+func (Linked) toHost()    {}
+func (*Arrived) toHost()  {}
+func (Unwanted) toHost()  {}
+func (Overdue) toHost()   {}
+func (*Finished) toHost() {}
+func (Acked) toHost()     {}
+func (Unlinked) toHost()  {}
+func (Stopping) toHost()  {}
+func (Where) toHost()     {}
+func (Dropped) toHost()   {}
 
 // HostDo is what a HostEffect asks for.
 type HostDo uint8

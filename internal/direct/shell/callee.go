@@ -16,6 +16,7 @@ type Call struct {
 	Own     any    // of who makes it
 	InGroup string // the concurrency group; empty: the first
 	Tells   bool   // there are no references to its result
+	Quiet   bool   // nobody waits for its end: it may be told of later, with those of others
 
 	of         *Callee
 	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
