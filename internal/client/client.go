@@ -109,7 +109,7 @@ func New(cfg Config) *Client {
 	c.followed.base, c.followed.straight, c.followed.streams = b, &c.straight, &c.streams
 	c.collector.base, c.collector.outbox = b, o
 	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
-		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight}
+		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight, gets: &c.gets}
 	c.announcing.enter(c)
 	return c
 }

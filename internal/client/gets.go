@@ -17,6 +17,7 @@ type gets struct {
 	handles *handles
 	outbox  *outbox
 	waiters sync.Pool // of *waiter
+	long    longWaits
 }
 
 // Get gives the values of objects, in order, and waits until all are there or one has
@@ -190,10 +191,11 @@ func (g *gets) collectNodes(w *waiter, nodes []waitNode, out []Data, err error) 
 			out[n.i] = g.handles.read(n.res, n.pin)
 		}
 	}
-	g.free(w)
 	if err != nil {
+		g.unlink(nodes) // the last one to come may be about to wake us too
 		release(out)
 	}
+	g.free(w)
 	return err
 }
 

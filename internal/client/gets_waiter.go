@@ -12,12 +12,18 @@ import (
 	"mobula/wire"
 )
 
-// waiter is a goroutine that waits for any number of objects. Its channel and its timer are reused.
+// waiter is a goroutine that waits for any number of objects. Its channel is reused.
 type waiter struct {
 	ch    chan struct{} // capacity 1
-	timer *time.Timer
-	left  atomic.Int32 // objects to come before it is woken
+	timer *time.Timer   // of a wait that is brief at first; nil: it had none
+	left  atomic.Int32  // objects to come before it is woken
+	woken atomic.Bool   // what it waits for is there; else a token says that it has waited long
 	one   [1]waitNode
+
+	before, behind *waiter       // among those that are parked; guarded by longWaits.mu
+	begun          time.Time     // of its wait
+	due            time.Time     // guarded by longWaits.mu: when it has waited long
+	every          time.Duration // guarded by longWaits.mu
 }
 
 // waitNode is one object that a waiter waits for. Until it is done it belongs to the shard (guarded by its mu),
@@ -42,18 +48,16 @@ func (g *gets) waiter() *waiter {
 	if w, ok := g.waiters.Get().(*waiter); ok {
 		return w
 	}
-	w := &waiter{ch: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	w.timer.Stop()
-	return w
+	return &waiter{ch: make(chan struct{}, 1)}
 }
 
 // free gives w back to the pool. None of its nodes may be linked.
 func (g *gets) free(w *waiter) {
-	w.timer.Stop()
 	select {
 	case <-w.ch:
 	default:
 	}
+	w.woken.Store(false)
 	w.one[0] = waitNode{}
 	g.waiters.Put(w)
 }
@@ -66,6 +70,12 @@ func (w *waiter) nodes(n int) []waitNode {
 }
 
 func (w *waiter) signal() {
+	w.woken.Store(true)
+	w.nudge()
+}
+
+// nudge has a parked waiter look around.
+func (w *waiter) nudge() {
 	select {
 	case w.ch <- struct{}{}:
 	default:
@@ -136,7 +146,12 @@ const blockedAfter = time.Millisecond
 
 // waitBriefly waits for blockedAfter; false if w was not woken.
 func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
-	w.timer.Reset(blockedAfter)
+	if w.timer == nil {
+		w.timer = time.NewTimer(blockedAfter)
+	} else {
+		w.timer.Reset(blockedAfter)
+	}
+	defer w.timer.Stop()
 	select {
 	case <-w.ch:
 		return true
@@ -148,7 +163,7 @@ func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 }
 
 // Woken tells that a token is there.
-func (w *waiter) Woken() bool { return len(w.ch) > 0 }
+func (w *waiter) Woken() bool { return w.woken.Load() }
 
 func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 	if l := g.cfg.Lender; l != nil {
@@ -157,24 +172,21 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		}
 		defer l.Woken()
 	}
-	var begun time.Time // read only when the wait is long
-	w.timer.Reset(g.cfg.WarnAfter)
+	g.long.add(w, g.cfg.WarnAfter)
+	defer g.long.remove(w)
 	for {
 		select {
 		case <-w.ch:
-			return nil
+			if w.woken.Load() {
+				return nil
+			}
+			if err := g.overdue(ctx, nodes, w.begun, time.Now()); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctxError(ctx)
 		case <-g.dead:
 			return g.cause
-		case now := <-w.timer.C:
-			if begun.IsZero() {
-				begun = now.Add(-g.cfg.WarnAfter)
-			}
-			if err := g.overdue(ctx, nodes, begun, now); err != nil {
-				return err
-			}
-			w.timer.Reset(g.cfg.WarnAfter)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type rejoining struct {
 	requests     *requests
 	followed     *followed
 	straight     *straight
+	gets         *gets
 }
 
 // Disconnected tells the client that a connection is gone and why. The transport calls
@@ -155,5 +156,6 @@ func (re *rejoining) kill(cause error) {
 		close(re.dead)
 		re.end()
 		re.handles.releaser.close()
+		re.gets.long.close()
 	})
 }
