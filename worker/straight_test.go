@@ -63,6 +63,9 @@ func (s *straight) Departs(*shell.Call)                                   {}
 func (s *straight) Panicked(event string, reason any, _ int) {
 	s.t.Errorf("a core has panicked, at %s: %v", event, reason)
 }
+func (*straight) Holds(*shell.Callee) any { return nil }
+func (*straight) LetsGo(any)              {}
+
 func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	k.Own.(interface{ settled(o *direct.Outcome) }).settled(o)
 }

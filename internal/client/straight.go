@@ -45,7 +45,6 @@ type message struct {
 	tc    *TaskContext // of its caller
 	hs    []*Handle    // of its results; not in it, since who is left with one keeps what the call came to
 	end   *Handle      // of its end, if somebody asks for that; held until then
-	actor *Handle      // held until it has ended
 	args  []*Handle    // that its arguments have references to; held until it has ended
 	timer *time.Timer  // of its deadline
 
@@ -143,7 +142,6 @@ func (s *straight) hold(m *message) {
 		m.end = s.handles.Promised(ids.Derive(m.spec.ID, uint64(wire.EndOfCall)).Return(0))
 		m.end.comes(m)
 	}
-	m.actor = t.retain(ids.TaskID(m.spec.Actor).Return(0))
 	for i := range m.spec.Args {
 		for _, id := range m.spec.Args[i].Value.Refs {
 			m.args = append(m.args, s.outbox.Bind(id))
@@ -204,9 +202,3 @@ func (s *straight) close() {
 	s.mu.Unlock()
 	s.calls.Close()
 }
-
-// straightRoom bounds the calls of the process that have not ended: whoever makes more waits.
-type straightRoom struct{ credit }
-
-// straightWindow is how many bytes may be under way, a little more with the last.
-const straightWindow = 32 << 20

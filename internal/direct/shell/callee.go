@@ -49,6 +49,10 @@ type Callee struct {
 
 	waits []wait // guarded by mu: for calls to be sent
 
+	under int // guarded by mu: calls under way
+	holds any // guarded by mu: what holds the actor while there are some; nil: nothing
+	let   any // guarded by mu: of these, what this step lets go of
+
 	known   bool     // guarded by mu: what the actor says of its calls
 	retries int32    // guarded by mu
 	groups  []string // guarded by mu
@@ -80,6 +84,9 @@ func (c *Callee) Begin(k *Call) bool {
 		return false
 	}
 	k.of, k.Payload, k.dropped = c, k, k.Tells
+	if c.under++; c.holds == nil {
+		c.holds = c.p.up.Holds(c)
+	}
 	c.fits(k)
 	c.list(k)
 	c.step(direct.Begin{Call: &k.Call})
@@ -100,6 +107,8 @@ func (c *Callee) leave() {
 	c.after = after{}
 	k := c.first
 	c.first, c.last = nil, nil
+	let := c.let
+	c.let = nil
 	ready := c.sent()
 	c.mu.Unlock()
 	for k != nil {
@@ -107,6 +116,9 @@ func (c *Callee) leave() {
 		k.also = nil
 		c.p.up.Settled(k, end) // from here on it is the program's
 		k = also
+	}
+	if let != nil {
+		c.p.up.LetsGo(let)
 	}
 	later.do()
 	for _, f := range ready {
