@@ -104,7 +104,12 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 
 // begin gives a call a runner. One that was interrupted already has a context that has ended.
 func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner {
-	cl := &call{lane: h.lane, lease: h.a.lease}
+	var cl *call
+	if own == nil {
+		cl = new(call)
+	} else {
+		cl = newCall(h.lane, h.a.lease, own.it.received, false)
+	}
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = h.e.c, t.Spec.ID, t.Attempt
 	cl.tc.Trace, cl.tc.Spec, cl.tc.Once = t.Spec.Trace, t.Spec, h.once
 	cl.ctx.cfg, cl.ctx.tc = &h.e.cfg, &cl.tc
@@ -112,11 +117,12 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 	cl.tc.Own = &cl.ctx
 	var now int64
 	if own != nil {
-		cl.received = own.it.received
 		cl.tc.Blocker, cl.tc.Unneeded = cl, own.it.unneeded
 	}
 	if own != nil || t.Spec.Deadline != 0 {
 		now = h.e.cfg.Now()
+	}
+	if own != nil {
 		cl.started.Store(max(now, cl.received))
 	}
 	h.mu.Lock()

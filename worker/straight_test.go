@@ -95,7 +95,7 @@ func (s *straight) ask(opts *wire.TaskOptions, set ...func(*asked)) *asked {
 	for _, f := range set {
 		f(a)
 	}
-	a.k.ID, a.k.Caller, a.k.Deadline = a.spec.ID, ids.RootTask(9, 5), a.spec.Deadline
+	a.k.ID, a.k.Caller = a.spec.ID, ids.RootTask(9, 5)
 	s.proc.Begin(s.actor, &a.k)
 	return a
 }

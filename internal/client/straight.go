@@ -51,8 +51,8 @@ type message struct {
 	told  atomic.Bool               // the owner knows of it, by Adopt or as a task
 	task  atomic.Bool               // it was submitted
 	left  atomic.Int32              // results that somebody holds
-	gone  chan struct{}             // of one that goes by the owner from the start: closed when it was submitted, or has ended before
 	done  bool                      // gone is closed; guarded by straight.mu
+	gone  chan struct{}             // of one that goes by the owner from the start: closed when it was submitted, or has ended before
 	inner atomic.Pointer[[]*Handle] // that its results have references to, held as long as these; nil: none
 }
 

@@ -72,7 +72,6 @@ func (h *Host) Step(_ int64, ev HostEvent) []HostEffect {
 }
 
 func (h *Host) step(ev HostEvent) {
-	clear(h.effects)
 	h.effects = h.effects[:0]
 	switch e := ev.(type) {
 	case Linked:

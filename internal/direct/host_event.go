@@ -25,14 +25,14 @@ type incoming struct {
 	order   uint64 // among all that came
 	no      uint64 // on its channel
 	nth     uint64 // of its group there
+	ackNo   uint64
+	outcome *Outcome
+	bytes   int64
+	said    Said
 	running bool
 	aside   bool // it waits until its channel's answers are taken
 	over    bool // it has an answer
 	tell    bool // the owner wants the answer too: whoever called is gone
-	ackNo   uint64
-	said    Said
-	outcome *Outcome
-	bytes   int64
 }
 
 // HostEvent is what a Host is told.

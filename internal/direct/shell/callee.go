@@ -18,13 +18,13 @@ type Call struct {
 	Tells   bool   // there are no references to its result
 	Quiet   bool   // nobody waits for its end: it may be told of later, with those of others
 
+	listed     bool // guarded by of.mu
+	settled    bool // guarded by of.mu
+	dropped    bool // guarded by of.mu: nobody holds the result
+	went       bool // guarded by of.mu: it has gone by a link
 	of         *Callee
 	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
-	listed     bool            // guarded by of.mu
-	settled    bool            // guarded by of.mu
-	dropped    bool            // guarded by of.mu: nobody holds the result
 	in         direct.Incoming // what the actor's side has of it when it goes by a link for the first time
-	went       bool            // guarded by of.mu: it has
 	end        *direct.Outcome // what it came to
 	also       *Call           // of those whose ends are to be told, the next one
 }
