@@ -99,7 +99,7 @@ func New(cfg Config) *Client {
 	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit, straight: &c.straight}
 	c.straight.base, c.straight.handles, c.straight.outbox, c.straight.gets, c.straight.clock = b, &c.handles, o, &c.gets, &c.clock
 	c.straight.enter(cfg.Mailboxes)
-	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox = b, &c.memory, &c.handles, o
+	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox, c.gets.long.every = b, &c.memory, &c.handles, o, b.cfg.WarnAfter
 	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
 	c.announcing.base, c.announcing.outbox, c.announcing.gets = b, o, &c.gets
 	c.streams.base, c.streams.handles, c.streams.outbox, c.streams.straight = b, &c.handles, o, &c.straight

@@ -26,8 +26,8 @@ type TaskContext struct {
 	Client  *Client
 	Task    ids.TaskID
 	Attempt uint32
+	Once    bool // it never runs again: what it calls goes straight
 	Trace   wire.TraceContext
-	Once    bool            // it never runs again: what it calls goes straight; here it fits in Trace's padding
 	Spec    *wire.TaskSpec  // nil for the driver's own code
 	Blocker Blocker         // nil: nobody is told
 	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends

@@ -20,10 +20,9 @@ type waiter struct {
 	woken atomic.Bool   // what it waits for is there; else a token says that it has waited long
 	one   [1]waitNode
 
-	before, behind *waiter       // among those that are parked; guarded by longWaits.mu
-	begun          time.Time     // of its wait
-	due            time.Time     // guarded by longWaits.mu: when it has waited long
-	every          time.Duration // guarded by longWaits.mu
+	before, behind *waiter   // among those that are parked; guarded by longWaits.mu
+	begun          time.Time // of its wait, or a little earlier; set by longWaits before it wakes the waiter
+	due            time.Time // guarded by longWaits.mu: when it has waited long
 }
 
 // waitNode is one object that a waiter waits for. Until it is done it belongs to the shard (guarded by its mu),
@@ -172,7 +171,7 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		}
 		defer l.Woken()
 	}
-	g.long.add(w, g.cfg.WarnAfter)
+	g.long.add(w)
 	defer g.long.remove(w)
 	for {
 		select {

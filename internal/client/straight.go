@@ -40,7 +40,6 @@ const (
 // message is one call that goes straight.
 type message struct {
 	shell.Call
-	s     *straight
 	spec  *wire.TaskSpec
 	tc    *TaskContext // of its caller
 	hs    []*Handle    // of its results; not in it, since who is left with one keeps what the call came to
@@ -97,7 +96,7 @@ func byOwner(spec *wire.TaskSpec) bool {
 
 // submit makes a call, and gives a handle for each of its returns. It blocks only for room.
 func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
-	m := &message{s: s, spec: spec, tc: tc}
+	m := &message{spec: spec, tc: tc}
 	m.ID, m.Caller, m.Own, m.InGroup, m.Bytes = spec.ID, spec.Caller(), m, spec.Opts.Group, wire.CostOfSpec(spec)
 	if err := s.room.admit(ctx, tc, m.Bytes); err != nil {
 		return nil, err
