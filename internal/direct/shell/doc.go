@@ -1,6 +1,6 @@
 // Package shell drives the cores of calls that go straight (package direct), in one process: a Callee for each actor that the process calls, and a Mailbox for
 // each actor that lives in it. Between the two of one process a call passes by a link: from the goroutine that calls into the mailbox, and back from the
-// goroutine that ran it. Nothing calls it yet.
+// goroutine that ran it.
 //
 // # Who owns what
 //
