@@ -37,6 +37,16 @@ func begin[O any](ctx context.Context, k *call.Call, f *call.Function, n int, op
 	k.Begin(ctx, f, n, &o)
 }
 
+// beginTell begins a call of a method whose result nobody wants.
+func beginTell(ctx context.Context, k *call.Call, f *call.Function, n int, opts []CallOption) {
+	if len(opts) == 0 {
+		k.BeginTell(ctx, f, n, nil)
+		return
+	}
+	o := options(f.Options(), opts)
+	k.BeginTell(ctx, f, n, &o)
+}
+
 // put sets the i-th argument. The caller keeps it alive until the spec is sent: k does not store
 // it, because that would move every argument to the heap.
 func put[T any](k *call.Call, i int, a Arg[T]) {

@@ -22,7 +22,7 @@ func Register0[R any](name string, f func(context.Context) (R, error), opts ...T
 				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			r, err := f(ctx)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 
@@ -51,7 +51,7 @@ func Register1[A, R any](name string, f func(context.Context, A) (R, error), opt
 				return nil, nil, err
 			}
 			r, err := f(ctx, a)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 
@@ -86,7 +86,7 @@ func Register2[A, B, R any](name string, f func(context.Context, A, B) (R, error
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 
@@ -127,7 +127,7 @@ func Register3[A, B, C, R any](name string, f func(context.Context, A, B, C) (R,
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, c)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 
@@ -174,7 +174,7 @@ func Register4[A, B, C, D, R any](name string, f func(context.Context, A, B, C, 
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, c, d)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 
@@ -229,7 +229,7 @@ func Register5[A, B, C, D, E, R any](name string, f func(context.Context, A, B, 
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, c, d, e)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 

@@ -28,7 +28,7 @@ func RegisterMethod0[T, R any](actor ActorType[T], name string, f func(*T, conte
 				return nil, nil, call.MissingInput(name, 0, len(rc.Inputs))
 			}
 			r, err := f(self, ctx)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -46,7 +46,7 @@ func (m Method0[T, R]) Go(ctx context.Context, actor ActorRef[T], opts ...CallOp
 // other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method0[T, R]) Tell(ctx context.Context, actor ActorRef[T], opts ...CallOption) error {
 	var k call.Call
-	k.BeginTell(ctx, m.fn, 0, options(m.fn.Options(), opts))
+	beginTell(ctx, &k, m.fn, 0, opts)
 	k.On(actor.cell)
 	k.Submit()
 	runtime.KeepAlive(actor)
@@ -81,7 +81,7 @@ func RegisterMethod1[T, A, R any](actor ActorType[T], name string, f func(*T, co
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -101,7 +101,7 @@ func (m Method1[T, A, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A], o
 // other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method1[T, A, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], opts ...CallOption) error {
 	var k call.Call
-	k.BeginTell(ctx, m.fn, 1, options(m.fn.Options(), opts))
+	beginTell(ctx, &k, m.fn, 1, opts)
 	k.On(actor.cell)
 	put(&k, 0, a)
 	k.Submit()
@@ -142,7 +142,7 @@ func RegisterMethod2[T, A, B, R any](actor ActorType[T], name string, f func(*T,
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a, b)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -164,7 +164,7 @@ func (m Method2[T, A, B, R]) Go(ctx context.Context, actor ActorRef[T], a Arg[A]
 // other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method2[T, A, B, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], opts ...CallOption) error {
 	var k call.Call
-	k.BeginTell(ctx, m.fn, 2, options(m.fn.Options(), opts))
+	beginTell(ctx, &k, m.fn, 2, opts)
 	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -211,7 +211,7 @@ func RegisterMethod3[T, A, B, C, R any](actor ActorType[T], name string, f func(
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a, b, c)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -235,7 +235,7 @@ func (m Method3[T, A, B, C, R]) Go(ctx context.Context, actor ActorRef[T], a Arg
 // other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method3[T, A, B, C, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], opts ...CallOption) error {
 	var k call.Call
-	k.BeginTell(ctx, m.fn, 3, options(m.fn.Options(), opts))
+	beginTell(ctx, &k, m.fn, 3, opts)
 	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)
@@ -288,7 +288,7 @@ func RegisterMethod4[T, A, B, C, D, R any](actor ActorType[T], name string, f fu
 				return nil, nil, err
 			}
 			r, err := f(self, ctx, a, b, c, d)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -314,7 +314,7 @@ func (m Method4[T, A, B, C, D, R]) Go(ctx context.Context, actor ActorRef[T], a 
 // other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method4[T, A, B, C, D, R]) Tell(ctx context.Context, actor ActorRef[T], a Arg[A], b Arg[B], c Arg[C], d Arg[D], opts ...CallOption) error {
 	var k call.Call
-	k.BeginTell(ctx, m.fn, 4, options(m.fn.Options(), opts))
+	beginTell(ctx, &k, m.fn, 4, opts)
 	k.On(actor.cell)
 	put(&k, 0, a)
 	put(&k, 1, b)

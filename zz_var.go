@@ -25,7 +25,7 @@ func RegisterVar0[X, R any](name string, f func(context.Context, []X) (R, error)
 				return nil, nil, err
 			}
 			r, err := f(ctx, xs)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -90,7 +90,7 @@ func RegisterVar1[A, X, R any](name string, f func(context.Context, A, []X) (R, 
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, xs)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -167,7 +167,7 @@ func RegisterVar2[A, B, X, R any](name string, f func(context.Context, A, B, []X
 				return nil, nil, err
 			}
 			r, err := f(ctx, a, b, xs)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 

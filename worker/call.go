@@ -16,8 +16,13 @@ import (
 // call is one attempt at a task while it runs. User code may keep its context, so it is
 // never used again.
 type call struct {
-	ctx       taskCtx
-	tc        client.TaskContext
+	ctx taskCtx
+	tc  client.TaskContext
+	*tracked
+}
+
+// tracked is what its owner is told of a call. One that went straight has none, since it is not the owner's.
+type tracked struct {
 	lane      *lane
 	lease     ids.LeaseID
 	received  int64
@@ -25,6 +30,17 @@ type call struct {
 	abandoned bool         // guarded by lane.mu
 	borrowed  bool         // the reader's goroutine runs it
 	block     blocking
+}
+
+// newCall makes a call of the owner's.
+func newCall(l *lane, lease ids.LeaseID, received int64, borrowed bool) *call {
+	c := new(struct {
+		call    call
+		tracked tracked
+	})
+	c.tracked.lane, c.tracked.lease, c.tracked.received, c.tracked.borrowed = l, lease, received, borrowed
+	c.call.tracked = &c.tracked
+	return &c.call
 }
 
 func (cl *call) id() ids.TaskID { return cl.tc.Task }
@@ -73,7 +89,7 @@ func (r *runner) run() {
 
 // begin makes the call of the next task. The lane's mu is held.
 func (r *runner) begin(it *item) {
-	cl := &call{lane: r.lane, lease: it.lease, received: it.received, borrowed: r.borrows}
+	cl := newCall(r.lane, it.lease, it.received, r.borrows)
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = r.lane.e.c, it.t.Spec.ID, it.t.Attempt
 	cl.tc.Trace, cl.tc.Spec = it.t.Spec.Trace, it.t.Spec
 	cl.tc.Blocker, cl.tc.Unneeded = cl, it.unneeded
@@ -196,7 +212,7 @@ func (r *runner) invoke(d *wire.Done, one *[1]wire.Result) (keep any) {
 		r.arg.Emit = s.emit
 		defer func() { d.Items = s.count() }()
 	}
-	r.arg.Inputs = r.inputs
+	r.arg.Inputs, r.arg.Drops = r.inputs, spec.Opts.NumReturns == 0 && spec.Kind == wire.TaskActorCall
 	outs, instance, err := r.enter(ctx, fn)
 	switch {
 	case err != nil:

@@ -31,7 +31,8 @@ type early struct {
 type answer struct {
 	out direct.Outcome
 	talk.Answer
-	one [1]wire.Result
+	one  [1]wire.Result
+	room [16]byte // of a small result
 }
 
 // nothing is the outcome of all calls without a result.
@@ -58,7 +59,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		d.Task, d.Attempt, d.Lease = t.Spec.ID, t.Attempt, own.it.lease
 	case t.Spec.Opts.NumReturns != 0:
 		ans = new(answer)
-		one = &ans.one
+		one, r.arg.Room = &ans.one, ans.room[:0]
 	}
 	h.e.running.Add(1)
 	var keep any
@@ -106,7 +107,12 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 
 // begin gives a call a runner. One that was interrupted already has a context that has ended.
 func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner {
-	cl := &call{lane: h.lane, lease: h.a.lease}
+	var cl *call
+	if own == nil {
+		cl = new(call)
+	} else {
+		cl = newCall(h.lane, h.a.lease, own.it.received, false)
+	}
 	cl.tc.Client, cl.tc.Task, cl.tc.Attempt = h.e.c, t.Spec.ID, t.Attempt
 	cl.tc.Trace, cl.tc.Spec, cl.tc.Once = t.Spec.Trace, t.Spec, h.once
 	cl.ctx.cfg, cl.ctx.tc = &h.e.cfg, &cl.tc
@@ -114,11 +120,12 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 	cl.tc.Own = &cl.ctx
 	var now int64
 	if own != nil {
-		cl.received = own.it.received
 		cl.tc.Blocker, cl.tc.Unneeded = cl, own.it.unneeded
 	}
 	if own != nil || t.Spec.Deadline != 0 {
 		now = h.e.cfg.Now()
+	}
+	if own != nil {
 		cl.started.Store(max(now, cl.received))
 	}
 	h.mu.Lock()

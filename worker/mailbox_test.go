@@ -349,7 +349,7 @@ func TestAnInstanceEndsWhoseMailboxFails(t *testing.T) {
 	s.exec(1, running, waits)
 	<-started
 	straightly := s.ask(slow)
-	s.boxes.Of(1).Tell(direct.Finished{})
+	s.boxes.Of(1).Tell(&direct.Finished{})
 	straightly.fails(errs.CodeActorDied)
 	before, m := s.ending(s.actor)
 	if m.Lease != 1 || !is(m.Err, errs.ErrComponentFailed) {

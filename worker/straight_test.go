@@ -63,6 +63,9 @@ func (s *straight) Departs(*shell.Call)                                   {}
 func (s *straight) Panicked(event string, reason any, _ int) {
 	s.t.Errorf("a core has panicked, at %s: %v", event, reason)
 }
+func (*straight) Holds(*shell.Callee) any { return nil }
+func (*straight) LetsGo(any)              {}
+
 func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	k.Own.(interface{ settled(o *direct.Outcome) }).settled(o)
 }
@@ -95,7 +98,7 @@ func (s *straight) ask(opts *wire.TaskOptions, set ...func(*asked)) *asked {
 	for _, f := range set {
 		f(a)
 	}
-	a.k.ID, a.k.Caller, a.k.Deadline = a.spec.ID, ids.RootTask(9, 5), a.spec.Deadline
+	a.k.ID, a.k.Caller = a.spec.ID, ids.RootTask(9, 5)
 	s.proc.Begin(s.actor, &a.k)
 	return a
 }

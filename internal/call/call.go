@@ -26,6 +26,7 @@ type Call struct {
 	large   []*client.Handle // objects put for this call, released after it
 	room    *client.Room     // room of the called actor; nil: it has no limit, or the limit is not known here
 	waits   bool             // for room
+	tells   bool             // it has no result
 	inside  int              // bytes of values in the message, not counting those of a few bytes
 }
 
@@ -71,6 +72,9 @@ func (k *Call) Begin(ctx context.Context, f *Function, n int, o *Options) {
 		k.err = err
 		return
 	}
+	if k.tells && o == nil {
+		opts = f.told
+	}
 	k.waits = f.base.WaitForRoom || o != nil && o.WaitForRoom
 	k.spec, k.scratch = newSpec(n)
 	s := k.spec
@@ -101,10 +105,13 @@ func (k *Call) BeginN(ctx context.Context, f *Function, n, results int, o Option
 	k.Begin(ctx, f, n, &o)
 }
 
-// BeginTell begins a call without a result, so nobody can wait for its end.
-func (k *Call) BeginTell(ctx context.Context, f *Function, n int, o Options) {
-	o.returns = 0
-	k.Begin(ctx, f, n, &o)
+// BeginTell begins a call without a result, so nobody can wait for its end. A nil o means the options that f was registered with.
+func (k *Call) BeginTell(ctx context.Context, f *Function, n int, o *Options) {
+	if o != nil {
+		o.returns = 0
+	}
+	k.tells = true
+	k.Begin(ctx, f, n, o)
 }
 
 // Err is why the call cannot be made.

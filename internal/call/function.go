@@ -51,6 +51,7 @@ type Function struct {
 
 	base    Options
 	plain   *wire.TaskOptions // options of a call without options
+	told    *wire.TaskOptions // the same without a result
 	err     error             // why no call can be made
 	options optionTable
 
@@ -77,6 +78,11 @@ func New(name string, s Shape, base Options) *Function {
 	f.base.Deadline, f.base.err = time.Time{}, nil // a default deadline would count from the program's start
 	if f.err == nil {
 		f.plain, f.err = f.options.get(f.base.Class, name)
+	}
+	if f.err == nil && s.Kind == Method {
+		told := f.base.Class
+		told.returns = 0
+		f.told, f.err = f.options.get(told, name)
 	}
 	for _, p := range s.Out {
 		f.bounded = f.bounded && p.Bounded()

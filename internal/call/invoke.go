@@ -48,27 +48,21 @@ func Inputs[T any](ctx context.Context, c *Task, name string, p *Plan, i int) ([
 	return out, nil
 }
 
-// single is the room of one small result.
-type single struct {
-	out     [1]Output
-	scratch [16]byte
-}
-
 // Result encodes the only result.
-func Result[R any](ctx context.Context, p *Plan, r *R, err error) ([]Output, any, error) {
-	if err != nil {
+func Result[R any](ctx context.Context, c *Task, p *Plan, r *R, err error) ([]Output, any, error) {
+	if err != nil || c.Drops {
 		return nil, nil, err
 	}
-	s := new(single)
+	out := c.Single()
 	t := codec.Type[R]{Plan: p}
-	if b, ok := t.AppendSmall(s.scratch[:0], r); ok {
-		s.out[0] = Output{Meta: t.Meta(), Size: len(b), Inline: b}
-		return s.out[:], nil, nil
+	if b, ok := t.AppendSmall(c.Room, r); ok {
+		out[0] = Output{Meta: t.Meta(), Size: len(b), Inline: b}
+		return out, nil, nil
 	}
-	if err := Encode(ctx, &s.out[0], 0, p, r); err != nil {
+	if err := Encode(ctx, &out[0], 0, p, r); err != nil {
 		return nil, nil, err
 	}
-	return s.out[:], nil, nil
+	return out, nil, nil
 }
 
 // Encode encodes the result of that index.

@@ -63,7 +63,7 @@ type Client struct {
 	handles                // what this process holds, and what it has released but not reported
 	credit                 // how many more bytes the owner takes
 	outbox                 // the way to the node
-	waits        longWaits // waits of which the owner is told
+	told         toldWaits // waits of which the owner hears
 	gets                   // values, and waits for them
 	straight     straight  // calls of actors that go straight; its methods are those of package shell
 	submits                // tasks
@@ -100,8 +100,9 @@ func New(cfg Config) *Client {
 	c.submits = submits{base: b, handles: &c.handles, outbox: o, credit: &c.credit, straight: &c.straight}
 	c.straight.base, c.straight.handles, c.straight.outbox, c.straight.gets, c.straight.clock = b, &c.handles, o, &c.gets, &c.clock
 	c.straight.enter(cfg.Mailboxes)
-	c.waits.base, c.waits.outbox = b, o
-	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox, c.gets.long = b, &c.memory, &c.handles, o, &c.waits
+	c.told.base, c.told.outbox = b, o
+	c.gets.base, c.gets.memory, c.gets.handles, c.gets.outbox, c.gets.told = b, &c.memory, &c.handles, o, &c.told
+	c.gets.soon.every, c.gets.long.every = tellWaitAfter, b.cfg.WarnAfter
 	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
 	c.announcing.base, c.announcing.outbox, c.announcing.gets = b, o, &c.gets
 	c.streams.base, c.streams.handles, c.streams.outbox, c.streams.straight = b, &c.handles, o, &c.straight
@@ -111,7 +112,7 @@ func New(cfg Config) *Client {
 	c.followed.base, c.followed.straight, c.followed.streams = b, &c.straight, &c.streams
 	c.collector.base, c.collector.outbox = b, o
 	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
-		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight, waits: &c.waits}
+		streams: &c.streams, actorWatches: &c.actorWatches, requests: &c.requests, followed: &c.followed, straight: &c.straight, gets: &c.gets}
 	c.announcing.enter(c)
 	return c
 }
@@ -173,7 +174,7 @@ func (c *Client) Dispatch(m wire.Msg) {
 	case *talk.Adopted:
 		c.straight.adopted(m.Task)
 	case *talk.StillWaits:
-		c.waits.still(m)
+		c.told.still(m)
 	case *talk.CannotBegin:
 		c.straight.cannotBegin(m)
 	case *wire.Bye:

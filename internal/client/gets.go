@@ -16,8 +16,10 @@ type gets struct {
 	memory  *memory
 	handles *handles
 	outbox  *outbox
-	long    *longWaits
+	told    *toldWaits
 	waiters sync.Pool // of *waiter
+	soon    longWaits // for told
+	long    longWaits
 }
 
 // Get gives the values of objects, in order, and waits until all are there or one has
@@ -102,7 +104,7 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 	w := g.waiter()
 	nodes := w.nodes(pending)[:0]
 	w.left.Store(int32(pending) + 1) // one is our own: nothing wakes us while we link
-	gets := make([]wire.Get, 0, pending)
+	var gets []wire.Get
 	var err error
 	for i, h := range hs {
 		if out[i].got {
@@ -115,6 +117,9 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 			break
 		}
 		if ask {
+			if gets == nil {
+				gets = make([]wire.Get, 0, pending)
+			}
 			gets = append(gets, wire.Get{ID: h.id, Fetch: true})
 		}
 	}
@@ -188,10 +193,11 @@ func (g *gets) collectNodes(w *waiter, nodes []waitNode, out []Data, err error) 
 			out[n.i] = g.handles.read(n.res, n.pin)
 		}
 	}
-	g.free(w)
 	if err != nil {
+		g.unlink(nodes) // the last one to come may be about to wake us too
 		release(out)
 	}
+	g.free(w)
 	return err
 }
 

@@ -12,12 +12,17 @@ import (
 	"mobula/wire"
 )
 
-// waiter is a goroutine that waits for any number of objects. Its channel and its timer are reused.
+// waiter is a goroutine that waits for any number of objects. Its channel is reused.
 type waiter struct {
 	ch    chan struct{} // capacity 1
-	timer *time.Timer
-	left  atomic.Int32 // objects to come before it is woken
+	timer *time.Timer   // of a wait that is brief at first; nil: it had none
+	left  atomic.Int32  // objects to come before it is woken
+	woken atomic.Bool   // what it waits for is there; else a token says that it has waited long
 	one   [1]waitNode
+
+	before, behind *waiter   // among those that are parked; guarded by longWaits.mu
+	begun          time.Time // of its wait, or a little earlier; set by longWaits before it wakes the waiter
+	due            time.Time // guarded by longWaits.mu: when it has waited long
 }
 
 // waitNode is one object that a waiter waits for. Until it is done it belongs to the shard (guarded by its mu),
@@ -43,18 +48,16 @@ func (g *gets) waiter() *waiter {
 	if w, ok := g.waiters.Get().(*waiter); ok {
 		return w
 	}
-	w := &waiter{ch: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	w.timer.Stop()
-	return w
+	return &waiter{ch: make(chan struct{}, 1)}
 }
 
 // free gives w back to the pool. None of its nodes may be linked.
 func (g *gets) free(w *waiter) {
-	w.timer.Stop()
 	select {
 	case <-w.ch:
 	default:
 	}
+	w.woken.Store(false)
 	w.one[0] = waitNode{}
 	g.waiters.Put(w)
 }
@@ -67,6 +70,12 @@ func (w *waiter) nodes(n int) []waitNode {
 }
 
 func (w *waiter) signal() {
+	w.woken.Store(true)
+	w.nudge()
+}
+
+// nudge has a parked waiter look around.
+func (w *waiter) nudge() {
 	select {
 	case w.ch <- struct{}{}:
 	default:
@@ -141,7 +150,12 @@ const blockedAfter = time.Millisecond
 
 // waitBriefly waits for blockedAfter; false if w was not woken.
 func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
-	w.timer.Reset(blockedAfter)
+	if w.timer == nil {
+		w.timer = time.NewTimer(blockedAfter)
+	} else {
+		w.timer.Reset(blockedAfter)
+	}
+	defer w.timer.Stop()
 	select {
 	case <-w.ch:
 		return true
@@ -153,7 +167,7 @@ func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 }
 
 // Woken tells that a token is there.
-func (w *waiter) Woken() bool { return len(w.ch) > 0 }
+func (w *waiter) Woken() bool { return w.woken.Load() }
 
 func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 	if l := g.cfg.Lender; l != nil {
@@ -162,36 +176,37 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		}
 		defer l.Woken()
 	}
-	var begun time.Time // read only when the wait is long
-	after := g.cfg.WarnAfter
-	tells := g.long.sees(ctx, nodes)
+	list, told := &g.long, uint64(0)
+	tells := g.told.sees(ctx, nodes)
 	if tells {
-		after = min(after, tellWaitAfter)
+		list = &g.soon
 	}
-	w.timer.Reset(after)
+	list.add(w)
+	defer func() {
+		if list.remove(w); told > 0 {
+			g.told.over(told)
+		}
+	}()
 	for {
 		select {
 		case <-w.ch:
-			return nil
+			switch {
+			case w.woken.Load():
+				return nil
+			case tells:
+				tells, told = false, g.told.begin(ctx, nodes)
+				list.remove(w)
+				list = &g.long
+				list.add(w)
+				continue
+			}
+			if err := g.overdue(ctx, nodes, w.begun, time.Now()); err != nil {
+				return err
+			}
 		case <-ctx.Done():
 			return ctxError(ctx)
 		case <-g.dead:
 			return g.cause
-		case now := <-w.timer.C:
-			if begun.IsZero() {
-				begun = now.Add(-after)
-			}
-			if tells {
-				tells = false
-				no := g.long.begin(ctx, nodes)
-				defer g.long.over(no)
-				w.timer.Reset(g.cfg.WarnAfter - after)
-				continue
-			}
-			if err := g.overdue(ctx, nodes, begun, now); err != nil {
-				return err
-			}
-			w.timer.Reset(g.cfg.WarnAfter)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type rejoining struct {
 	requests     *requests
 	followed     *followed
 	straight     *straight
-	waits        *longWaits
+	gets         *gets
 }
 
 // Disconnected tells the client that a connection is gone and why. The transport calls
@@ -156,5 +156,7 @@ func (re *rejoining) kill(cause error) {
 		close(re.dead)
 		re.end()
 		re.handles.releaser.close()
+		re.gets.soon.close()
+		re.gets.long.close()
 	})
 }

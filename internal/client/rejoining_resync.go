@@ -6,7 +6,7 @@ import "mobula/wire"
 func (re *rejoining) resync(m *wire.Resync) {
 	if m.Component == wire.ComponentOwner {
 		re.straight.ownerLost()
-		re.waits.ownerLost()
+		re.gets.told.ownerLost()
 	}
 	re.outbox.mu.Lock()
 	defer re.outbox.mu.Unlock()

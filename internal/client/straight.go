@@ -42,12 +42,10 @@ const (
 // message is one call that goes straight.
 type message struct {
 	shell.Call
-	s     *straight
 	spec  *wire.TaskSpec
 	tc    *TaskContext // of its caller
 	hs    []*Handle    // of its results; not in it, since who is left with one keeps what the call came to
 	end   *Handle      // of its end, if somebody asks for that; held until then
-	actor *Handle      // held until it has ended
 	args  []*Handle    // that its arguments are, or have references to; held until it has ended
 	timer *time.Timer  // of its deadline
 	cost  int64        // of the process' room
@@ -58,8 +56,8 @@ type message struct {
 	told  atomic.Bool               // the owner knows of it, by Adopt or as a task
 	task  atomic.Bool               // it was submitted
 	left  atomic.Int32              // results that somebody holds
-	gone  chan struct{}             // of one that goes by the owner from the start: closed when it was submitted, or has ended before
 	done  bool                      // gone is closed; guarded by straight.mu
+	gone  chan struct{}             // of one that goes by the owner from the start: closed when it was submitted, or has ended before
 	inner atomic.Pointer[[]*Handle] // that its results have references to, held as long as these; nil: none
 }
 
@@ -94,8 +92,7 @@ func byOwner(spec *wire.TaskSpec) bool { return spec.Opts.NumReturns == wire.Str
 
 // submit makes a call, and gives a handle for each of its returns. It blocks only for room.
 func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
-	m := &message{s: s, spec: spec, tc: tc}
-	m.cost = wire.CostOfSpec(spec)
+	m := &message{spec: spec, tc: tc, cost: wire.CostOfSpec(spec)}
 	m.ID, m.Caller, m.Own, m.InGroup, m.Bytes = spec.ID, spec.Caller(), m, spec.Opts.Group, m.cost
 	if err := s.room.admit(ctx, tc, m.cost); err != nil {
 		return nil, err
@@ -112,6 +109,7 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 		s.outbox.Uncork() // what they are is known to the owner before the actor's process asks for it
 	}
 	m.Tells = len(m.hs) == 0
+	m.Quiet = m.Tells && m.end == nil && len(m.args) == 0
 	s.begin(m)
 	if spec.Deadline != 0 {
 		s.timeOut(m)
@@ -146,7 +144,6 @@ func (s *straight) hold(m *message) {
 		m.end = s.handles.Promised(ids.Derive(m.spec.ID, uint64(wire.EndOfCall)).Return(0))
 		m.end.comes(m)
 	}
-	m.actor = t.retain(ids.TaskID(m.spec.Actor).Return(0))
 	for i := range m.spec.Args {
 		for _, id := range m.spec.Args[i].Value.Refs {
 			m.args = append(m.args, s.outbox.Bind(id))
@@ -207,9 +204,3 @@ func (s *straight) close() {
 	s.mu.Unlock()
 	s.calls.Close()
 }
-
-// straightRoom bounds the calls of the process that have not ended: whoever makes more waits.
-type straightRoom struct{ credit }
-
-// straightWindow is how many bytes may be under way, a little more with the last.
-const straightWindow = 32 << 20

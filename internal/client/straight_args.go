@@ -69,14 +69,14 @@ func (s *straight) begin(m *message) {
 func (m *message) argument(i int, r *wire.Result) {
 	m.inputs.values[i].Result = *r
 	if m.argued() {
-		m.s.start(m.argumentsCame) // unless the client is closing
+		m.tc.Client.start(m.argumentsCame) // unless the client is closing
 	}
 }
 
 // argued counts an argument that is there, and tells whether it was the last one.
 func (m *message) argued() bool {
-	m.s.argsMu.Lock()
-	defer m.s.argsMu.Unlock()
+	m.tc.Client.straight.argsMu.Lock()
+	defer m.tc.Client.straight.argsMu.Unlock()
 	m.inputs.left--
 	return m.inputs.left == 0
 }
@@ -117,15 +117,15 @@ func (m *message) argumentsLeft() int32 {
 	if m.inputs == nil {
 		return 0
 	}
-	m.s.argsMu.Lock()
-	defer m.s.argsMu.Unlock()
+	m.tc.Client.straight.argsMu.Lock()
+	defer m.tc.Client.straight.argsMu.Unlock()
 	return m.inputs.left
 }
 
 // forgetArguments waits for nothing any more.
 func (m *message) forgetArguments() {
 	if m.argumentsLeft() > 0 {
-		m.s.gets.unlink(m.inputs.nodes)
+		m.tc.Client.straight.gets.unlink(m.inputs.nodes)
 	}
 }
 

@@ -91,7 +91,7 @@ func (s *straight) Submit(k *shell.Call) {
 
 // answered is told when the owner has resolved a call that was submitted. The shard's lock is held, so it is passed on.
 func (m *message) answered() {
-	if !m.s.start(func() { m.OwnerAnswered(&direct.Outcome{}) }) {
+	if !m.tc.Client.start(func() { m.OwnerAnswered(&direct.Outcome{}) }) {
 		return // the client is closing
 	}
 }

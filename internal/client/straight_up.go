@@ -102,6 +102,17 @@ func (s *straight) Panicked(event string, reason any, n int) {
 	s.log.Error("what makes calls of an actor has panicked, and was made anew", "event", event, "panic", reason, "times", n)
 }
 
+// Holds holds an actor until its calls have ended.
+func (s *straight) Holds(c *shell.Callee) any {
+	if h := s.handles.table.retain(ids.TaskID(c.Actor()).Return(0)); h != nil {
+		return h
+	}
+	return nil
+}
+
+// LetsGo lets go of an actor.
+func (s *straight) LetsGo(held any) { held.(*Handle).Release() }
+
 // Settles holds what the results have references to.
 func (s *straight) Settles(k *shell.Call, o *direct.Outcome) {
 	var refs []ids.ObjectID
@@ -135,9 +146,6 @@ func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	}
 	if m.end != nil {
 		m.end.Release()
-	}
-	if m.actor != nil {
-		m.actor.Release()
 	}
 	m.forgetArguments()
 	for _, h := range m.args {

@@ -11,18 +11,18 @@ import (
 	"mobula/wire"
 )
 
-// longWaits tells the owner of waits of actors' calls that it does not see, so that it finds those that wait in a circle: what waits, or what is waited for, went straight.
+// toldWaits tells the owner of waits of actors' calls that it does not see, so that it finds those that wait in a circle: what waits, or what is waited for, went straight.
 // Only those are told that take long, and that nothing but a result or a cancel ends.
-type longWaits struct {
+type toldWaits struct {
 	*base
 	outbox *outbox
 
 	mu   sync.Mutex
 	last uint64               // guarded by mu: the number of a wait
-	told map[uint64]*longWait // guarded by mu, under which what is said of them is sent: so it is in order
+	told map[uint64]*toldWait // guarded by mu, under which what is said of them is sent: so it is in order
 }
 
-type longWait struct {
+type toldWait struct {
 	ctx   context.Context
 	tc    *TaskContext
 	needs []*Handle
@@ -32,8 +32,8 @@ type longWait struct {
 const tellWaitAfter = 20 * time.Millisecond
 
 // sees tells whether a wait is one that the owner is to be told of, if it takes long.
-func (lw *longWaits) sees(ctx context.Context, nodes []waitNode) bool {
-	if lw.cfg.Mailboxes == nil || len(nodes) > tellNeeds || !nodes[0].fetch {
+func (tw *toldWaits) sees(ctx context.Context, nodes []waitNode) bool {
+	if tw.cfg.Mailboxes == nil || len(nodes) > tellNeeds || !nodes[0].fetch {
 		return false
 	}
 	tc := FromContext(ctx)
@@ -41,57 +41,57 @@ func (lw *longWaits) sees(ctx context.Context, nodes []waitNode) bool {
 }
 
 // begin tells of a wait, and gives its number.
-func (lw *longWaits) begin(ctx context.Context, nodes []waitNode) uint64 {
-	w := &longWait{ctx: ctx, tc: FromContext(ctx)}
+func (tw *toldWaits) begin(ctx context.Context, nodes []waitNode) uint64 {
+	w := &toldWait{ctx: ctx, tc: FromContext(ctx)}
 	for i := range nodes {
 		w.needs = append(w.needs, nodes[i].h)
 	}
-	lw.mu.Lock()
-	defer lw.mu.Unlock()
-	lw.last++
-	if lw.told == nil {
-		lw.told = make(map[uint64]*longWait)
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
+	tw.last++
+	if tw.told == nil {
+		tw.told = make(map[uint64]*toldWait)
 	}
-	lw.told[lw.last] = w
-	lw.say(lw.last, w, 0)
-	return lw.last
+	tw.told[tw.last] = w
+	tw.say(tw.last, w, 0)
+	return tw.last
 }
 
 // over tells that a wait is over.
-func (lw *longWaits) over(no uint64) {
-	lw.mu.Lock()
-	defer lw.mu.Unlock()
-	w := lw.told[no]
-	delete(lw.told, no)
-	_ = lw.outbox.send(&talk.WaitOver{No: no, Task: w.tc.Task})
+func (tw *toldWaits) over(no uint64) {
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
+	w := tw.told[no]
+	delete(tw.told, no)
+	_ = tw.outbox.send(&talk.WaitOver{No: no, Task: w.tc.Task})
 }
 
 // still answers whether a wait goes on.
-func (lw *longWaits) still(m *talk.StillWaits) {
-	lw.mu.Lock()
-	defer lw.mu.Unlock()
-	if w := lw.told[m.No]; w != nil && w.ctx.Err() == nil {
-		lw.say(m.No, w, m.Round)
+func (tw *toldWaits) still(m *talk.StillWaits) {
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
+	if w := tw.told[m.No]; w != nil && w.ctx.Err() == nil {
+		tw.say(m.No, w, m.Round)
 	}
 }
 
 // ownerLost tells an owner that was made anew.
-func (lw *longWaits) ownerLost() {
-	lw.mu.Lock()
-	defer lw.mu.Unlock()
-	for no, w := range lw.told {
-		lw.say(no, w, 0)
+func (tw *toldWaits) ownerLost() {
+	tw.mu.Lock()
+	defer tw.mu.Unlock()
+	for no, w := range tw.told {
+		tw.say(no, w, 0)
 	}
 }
 
 // say tells what a wait is still for. The lock is held.
-func (lw *longWaits) say(no uint64, w *longWait, round uint64) {
+func (tw *toldWaits) say(no uint64, w *toldWait, round uint64) {
 	spec := w.tc.Spec
 	m := &talk.Waits{No: no, Task: w.tc.Task, Name: nameOf(spec), Actor: w.tc.Hosted.Actor, Instance: w.tc.Hosted.Instance, Group: spec.Opts.Group, Round: round}
 	for _, h := range w.needs {
 		m.For = addNeed(m.For, h, 0)
 	}
-	_ = lw.outbox.send(m)
+	_ = tw.outbox.send(m)
 }
 
 // addNeed adds what an object needs: who waits for a call that waits for an argument, waits for that.

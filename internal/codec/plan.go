@@ -20,6 +20,7 @@ const (
 	formUint         // any unsigned kind
 	formFloat32      //
 	formFloat64      //
+	formRecord       // structs of these
 	formText         // string kinds
 	formArray        // slices of fixed-size elements
 	formProto        //
@@ -34,9 +35,10 @@ type Plan struct {
 	name string
 	form form
 	meta []byte  // the Meta of every value of the type, except for formAny and formCustom
-	size uintptr // formArray: bytes of one Go element; formInt, formUint: of the value
+	size uintptr // formArray: bytes of one Go element; scalars: of the value
 
-	elem  Elem // formArray
+	parts []part // formRecord
+	elem  Elem   // formArray
 	inner []uint64
 
 	root      *node
@@ -72,16 +74,8 @@ func (r *Registry) newPlan(t reflect.Type) *Plan {
 		p.form = formAny
 	case r.marshals(t):
 		p.root = r.nodeOf(t)
-	case t.Kind() == reflect.Bool:
-		p.form = formBool
-	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
-		p.form, p.size = formInt, t.Size()
-	case t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64:
-		p.form, p.size = formUint, t.Size()
-	case t.Kind() == reflect.Float32:
-		p.form = formFloat32
-	case t.Kind() == reflect.Float64:
-		p.form = formFloat64
+	case formOfKind(t.Kind()) != formCBOR:
+		p.form, p.size = formOfKind(t.Kind()), t.Size()
 	case t.Kind() == reflect.String:
 		p.form = formText
 		h = Header{Codec: Text, Name: p.name}
@@ -97,6 +91,9 @@ func (r *Registry) newPlan(t reflect.Type) *Plan {
 		p.root = r.nodeOf(t)
 	default:
 		p.root = r.nodeOf(t)
+		if parts := r.record(t); parts != nil && p.root.err == nil {
+			p.form, p.parts = formRecord, parts
+		}
 	}
 	p.meta = h.Append(nil)
 	return p

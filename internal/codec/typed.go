@@ -52,21 +52,28 @@ func (t Type[T]) Encode(v *T, scratch []byte, inline int) (Encoded, error) {
 	return p.encode(reflect.ValueOf(c).Elem(), scratch, inline)
 }
 
-// AppendSmall appends a scalar's data to b; ok is false, and b unchanged, for any other type.
+// AppendSmall appends the data of a scalar, or of a small struct of these, to b; ok is false, and b unchanged, for any other type.
 func (t Type[T]) AppendSmall(b []byte, v *T) (out []byte, ok bool) {
 	return t.appendScalar(unsafe.Pointer(v), b)
 }
 
 func (p *Plan) appendScalar(v unsafe.Pointer, b []byte) ([]byte, bool) {
-	switch p.form {
+	if p.form == formRecord {
+		return p.appendRecord(v, b), true
+	}
+	return appendScalar(p.form, p.size, v, b)
+}
+
+func appendScalar(f form, size uintptr, v unsafe.Pointer, b []byte) ([]byte, bool) {
+	switch f {
 	case formFloat64:
 		return appendFloat64(b, *(*float64)(v)), true
 	case formInt:
-		return appendInt(b, loadInt(v, p.size)), true
+		return appendInt(b, loadInt(v, size)), true
 	case formBool:
 		return appendBool(b, *(*bool)(v)), true
 	case formUint:
-		return appendHead(b, 0, loadUint(v, p.size)), true
+		return appendHead(b, 0, loadUint(v, size)), true
 	case formFloat32:
 		return appendFloat32(b, *(*float32)(v)), true
 	}
@@ -99,7 +106,14 @@ func (t Type[T]) Decode(v wire.Value, alias bool, b Binder) (T, error) {
 }
 
 func (p *Plan) decodeScalar(data []byte, out unsafe.Pointer) bool {
-	switch p.form {
+	if p.form == formRecord {
+		return p.decodeRecord(data, out)
+	}
+	return decodeScalar(p.form, p.size, data, out)
+}
+
+func decodeScalar(f form, size uintptr, data []byte, out unsafe.Pointer) bool {
+	switch f {
 	case formFloat64:
 		f, ok := readFloat(data)
 		if ok {
@@ -107,9 +121,9 @@ func (p *Plan) decodeScalar(data []byte, out unsafe.Pointer) bool {
 		}
 		return ok
 	case formInt:
-		n, ok := readInt(data, p.size)
+		n, ok := readInt(data, size)
 		if ok {
-			storeInt(out, n, p.size)
+			storeInt(out, n, size)
 		}
 		return ok
 	case formBool:
@@ -118,9 +132,9 @@ func (p *Plan) decodeScalar(data []byte, out unsafe.Pointer) bool {
 			return true
 		}
 	case formUint:
-		n, ok := readUint(data, p.size)
+		n, ok := readUint(data, size)
 		if ok {
-			storeInt(out, int64(n), p.size)
+			storeInt(out, int64(n), size)
 		}
 		return ok
 	case formFloat32:

@@ -14,8 +14,8 @@ func BenchmarkCall(b *testing.B) {
 	c.Step(0, Opened{1, 1, 1 << 20})
 	h.Step(0, Linked{1})
 	first := &Incoming{ID: by}
-	h.Step(0, Arrived{1, first})
-	h.Step(0, Finished{Call: first})
+	h.Step(0, &Arrived{1, first})
+	h.Step(0, &Finished{Call: first})
 	c.Step(0, &Answered{Channel: 1, No: 1, AckNo: 1, Outcome: &Outcome{}})
 	h.Step(0, Acked{1, 1})
 	b.ReportAllocs()
@@ -25,8 +25,8 @@ func BenchmarkCall(b *testing.B) {
 		*k = Call{ID: by, Caller: by, Bytes: 10}
 		*in = Incoming{ID: by}
 		c.Step(0, Begin{k})
-		h.Step(0, Arrived{1, in})
-		h.Step(0, Finished{Call: in, Outcome: o, Bytes: 10})
+		h.Step(0, &Arrived{1, in})
+		h.Step(0, &Finished{Call: in, Outcome: o, Bytes: 10})
 		*answer = Answered{Channel: 1, No: k.no, AckNo: k.no, Outcome: o}
 		c.Step(0, answer)
 		h.Step(0, Acked{1, k.no})

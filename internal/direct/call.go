@@ -13,20 +13,19 @@ type Instance = ids.LeaseID
 
 // Call is one call, as the process that makes it knows it. The caller of Begin sets the exported fields; the rest belongs to the Caller.
 type Call struct {
-	ID       ids.TaskID
-	Caller   ids.TaskID // the task that makes it: its calls are ordered
-	Group    int        // the concurrency group, by its place among the actor's
-	Bytes    int64      // what it takes of the credit
-	Retries  int32      // MaxTaskRetries; -1: without bound
-	ByOwner  bool       // its caller may run again and would repeat it, or it is a stream
-	Payload  any        // for who sends it
-	Deadline int64      // 0: none
-	Missing  int        // arguments that are not there yet when it is made
+	ID      ids.TaskID
+	Caller  ids.TaskID // the task that makes it: its calls are ordered
+	Group   int        // the concurrency group, by its place among the actor's
+	Bytes   int64      // what it takes of the credit
+	Retries int32      // MaxTaskRetries; -1: without bound
+	ByOwner bool       // its caller may run again and would repeat it, or it is a stream
+	touched bool
+	Payload any // for who sends it
+	Missing int // arguments that are not there yet when it is made
 
 	standing              // in the step under way
 	kept         standing // after the last step that has ended: what a new core goes on from
-	touched      bool
-	older, newer *Call // among the results that only this process has
+	older, newer *Call    // among the results that only this process has
 }
 
 // standing is what a Caller knows of a call. It is copied at each step, so it is as small as can be.

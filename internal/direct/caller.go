@@ -72,7 +72,6 @@ func (c *Caller) Step(_ int64, ev Event) []Effect {
 }
 
 func (c *Caller) step(ev Event) {
-	clear(c.effects)
 	c.effects = c.effects[:0]
 	switch e := ev.(type) {
 	case Begin:

@@ -72,7 +72,6 @@ func (h *Host) Step(_ int64, ev HostEvent) []HostEffect {
 }
 
 func (h *Host) step(ev HostEvent) {
-	clear(h.effects)
 	h.effects = h.effects[:0]
 	switch e := ev.(type) {
 	case Linked:
@@ -82,7 +81,7 @@ func (h *Host) step(ev HostEvent) {
 		if h.fallen {
 			h.do(HostEffect{Do: SayLast, Channel: s.id})
 		}
-	case Arrived:
+	case *Arrived:
 		if s := h.source(e.Channel); s != nil {
 			h.arrived(s, e.Call)
 		}
@@ -92,7 +91,7 @@ func (h *Host) step(ev HostEvent) {
 		}
 	case Overdue:
 		h.leaveBehind(e.Call)
-	case Finished:
+	case *Finished:
 		h.finished(e)
 	case Acked:
 		if s := h.source(e.Channel); s != nil {
@@ -171,7 +170,7 @@ func (h *Host) begin(group int) {
 
 func (h *Host) full(s *source) bool { return !s.gone && s.unread > h.cfg.Unread }
 
-func (h *Host) finished(e Finished) {
+func (h *Host) finished(e *Finished) {
 	in := e.Call
 	if in.over { // it was given up, or left behind
 		if e.Panicked && !h.fallen {

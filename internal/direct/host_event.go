@@ -25,14 +25,14 @@ type incoming struct {
 	order   uint64 // among all that came
 	no      uint64 // on its channel
 	nth     uint64 // of its group there
+	ackNo   uint64
+	outcome *Outcome
+	bytes   int64
+	said    Said
 	running bool
 	aside   bool // it waits until its channel's answers are taken
 	over    bool // it has an answer
 	tell    bool // the owner wants the answer too: whoever called is gone
-	ackNo   uint64
-	said    Said
-	outcome *Outcome
-	bytes   int64
 }
 
 // HostEvent is what a Host is told.
@@ -90,16 +90,16 @@ type Where struct {
 // Dropped says that the owner has no more questions about a channel that has ended.
 type Dropped struct{ Channel Channel }
 
-func (Linked) toHost()   {}
-func (Arrived) toHost()  {}
-func (Unwanted) toHost() {}
-func (Overdue) toHost()  {}
-func (Finished) toHost() {}
-func (Acked) toHost()    {}
-func (Unlinked) toHost() {}
-func (Stopping) toHost() {}
-func (Where) toHost()    {}
-func (Dropped) toHost()  {}
+func (Linked) toHost()    {}
+func (*Arrived) toHost()  {}
+func (Unwanted) toHost()  {}
+func (Overdue) toHost()   {}
+func (*Finished) toHost() {}
+func (Acked) toHost()     {}
+func (Unlinked) toHost()  {}
+func (Stopping) toHost()  {}
+func (Where) toHost()     {}
+func (Dropped) toHost()   {}
 
 // HostDo is what a HostEffect asks for.
 type HostDo uint8

@@ -262,7 +262,7 @@ func (n *node) pushAll() {
 	for _, t := range n.tasks {
 		if h := n.current; h != nil && t.pushed == nil {
 			t.pushed = h
-			h.fromN = append(h.fromN, Arrived{ownersChannel, &Incoming{ID: t.call.ID, Group: t.call.Group}})
+			h.fromN = append(h.fromN, &Arrived{ownersChannel, &Incoming{ID: t.call.ID, Group: t.call.Group}})
 		}
 	}
 }

@@ -417,9 +417,9 @@ func tell(e any) string {
 		return short(e.Call.ID)
 	case Adopted:
 		return short(e.Call.ID)
-	case Arrived:
+	case *Arrived:
 		return fmt.Sprintf("channel %d %s", e.Channel, short(e.Call.ID))
-	case Finished:
+	case *Finished:
 		return fmt.Sprintf("%s panicked %v", short(e.Call.ID), e.Panicked)
 	}
 	return fmt.Sprintf("%+v", e)
@@ -442,9 +442,9 @@ func (p *process) do(f Effect) {
 		}
 		in := &Incoming{ID: k.ID, Group: k.Group, Payload: k}
 		if c.open() {
-			c.calls = append(c.calls, Arrived{f.Channel, in})
+			c.calls = append(c.calls, &Arrived{f.Channel, in})
 			if s.fault == numberTwice && s.rnd.IntN(20) == 0 {
-				c.calls = append(c.calls, Arrived{f.Channel, &Incoming{ID: k.ID, Group: k.Group}})
+				c.calls = append(c.calls, &Arrived{f.Channel, &Incoming{ID: k.ID, Group: k.Group}})
 			}
 		}
 	case Withdraw:
@@ -672,7 +672,7 @@ func (s *sim) wasCut() bool {
 func (h *instance) finish(i int, in *Incoming) {
 	h.running = append(h.running[:i:i], h.running[i+1:]...)
 	r := in.Payload.(*run)
-	e := Finished{Call: in, Outcome: &Outcome{Value: r, Bytes: int64(h.s.rnd.IntN(20))}, Bytes: int64(h.s.rnd.IntN(50))}
+	e := &Finished{Call: in, Outcome: &Outcome{Value: r, Bytes: int64(h.s.rnd.IntN(20))}, Bytes: int64(h.s.rnd.IntN(50))}
 	if !h.s.quiet && h.s.rnd.IntN(40) == 0 {
 		h.s.seen["panic"]++
 		e.Panicked, e.Outcome = true, &Outcome{Err: errs.New(errs.CodePanic, "call %v panicked", short(in.ID))}

@@ -101,7 +101,7 @@ func (s *story) run() {
 	case "arrives": // arrives CHANNEL NAME
 		in := &Incoming{ID: s.call(s.Word(1)).ID}
 		s.incoming[s.Word(1)] = in
-		s.hostStep(Arrived{Channel(s.Number(0)), in})
+		s.hostStep(&Arrived{Channel(s.Number(0)), in})
 	case "unwanted": // unwanted CHANNEL NO [force|unbegun]
 		e := Unwanted{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), Force: s.Has("force")}
 		if s.Has("unbegun") {
@@ -111,9 +111,9 @@ func (s *story) run() {
 	case "overdue":
 		s.hostStep(Overdue{s.incoming[s.Word(0)]})
 	case "finished": // finished NAME [bytes=N]
-		s.hostStep(Finished{Call: s.incoming[s.Word(0)], Outcome: &Outcome{Value: "result-of-" + s.Word(0)}, Bytes: int64(s.Int("bytes", 1))})
+		s.hostStep(&Finished{Call: s.incoming[s.Word(0)], Outcome: &Outcome{Value: "result-of-" + s.Word(0)}, Bytes: int64(s.Int("bytes", 1))})
 	case "panics":
-		s.hostStep(Finished{Call: s.incoming[s.Word(0)], Outcome: &Outcome{Err: errs.New(errs.CodePanic, "a panic")}, Panicked: true})
+		s.hostStep(&Finished{Call: s.incoming[s.Word(0)], Outcome: &Outcome{Err: errs.New(errs.CodePanic, "a panic")}, Panicked: true})
 	case "acked": // acked CHANNEL ACK
 		s.hostStep(Acked{Channel(s.Number(0)), uint64(s.Number(1))})
 	case "unlinked":

@@ -46,7 +46,16 @@ type Call struct {
 	// Emit sends a stream's next item. It blocks while the consumer is as far behind as the options allow, and
 	// fails if the task is cancelled or has returned.
 	Emit func(Output) error
+	// Drops says that nobody wants the results: they need not be encoded.
+	Drops bool
+	// Room is memory for the bytes of a single small result; nil: there is none.
+	Room []byte
+
+	single [1]Output
 }
+
+// Single is memory for a single result.
+func (c *Call) Single() []Output { return c.single[:] }
 
 // Function is a registered function, actor constructor or method.
 type Function struct {

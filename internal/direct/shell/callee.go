@@ -16,14 +16,15 @@ type Call struct {
 	Own     any    // of who makes it
 	InGroup string // the concurrency group; empty: the first
 	Tells   bool   // there are no references to its result
+	Quiet   bool   // nobody waits for its end: it may be told of later, with those of others
 
+	listed     bool // guarded by of.mu
+	settled    bool // guarded by of.mu
+	dropped    bool // guarded by of.mu: nobody holds the result
+	went       bool // guarded by of.mu: it has gone by a link
 	of         *Callee
 	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
-	listed     bool            // guarded by of.mu
-	settled    bool            // guarded by of.mu
-	dropped    bool            // guarded by of.mu: nobody holds the result
 	in         direct.Incoming // what the actor's side has of it when it goes by a link for the first time
-	went       bool            // guarded by of.mu: it has
 	end        *direct.Outcome // what it came to
 	also       *Call           // of those whose ends are to be told, the next one
 }
@@ -47,6 +48,10 @@ type Callee struct {
 	gone   bool    // guarded by mu: it is forgotten
 
 	waits []wait // guarded by mu: for calls to be sent
+
+	under int // guarded by mu: calls under way
+	holds any // guarded by mu: what holds the actor while there are some; nil: nothing
+	let   any // guarded by mu: of these, what this step lets go of
 
 	known   bool     // guarded by mu: what the actor says of its calls
 	retries int32    // guarded by mu
@@ -79,6 +84,9 @@ func (c *Callee) Begin(k *Call) bool {
 		return false
 	}
 	k.of, k.Payload, k.dropped = c, k, k.Tells
+	if c.under++; c.holds == nil {
+		c.holds = c.p.up.Holds(c)
+	}
 	c.fits(k)
 	c.list(k)
 	c.step(direct.Begin{Call: &k.Call})
@@ -99,6 +107,8 @@ func (c *Callee) leave() {
 	c.after = after{}
 	k := c.first
 	c.first, c.last = nil, nil
+	let := c.let
+	c.let = nil
 	ready := c.sent()
 	c.mu.Unlock()
 	for k != nil {
@@ -106,6 +116,9 @@ func (c *Callee) leave() {
 		k.also = nil
 		c.p.up.Settled(k, end) // from here on it is the program's
 		k = also
+	}
+	if let != nil {
+		c.p.up.LetsGo(let)
 	}
 	later.do()
 	for _, f := range ready {

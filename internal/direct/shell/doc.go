@@ -1,6 +1,6 @@
 // Package shell drives the cores of calls that go straight (package direct), in one process: a Callee for each actor that the process calls, and a Mailbox for
 // each actor that lives in it. Between the two of one process a call passes by a link: from the goroutine that calls into the mailbox, and back from the
-// goroutine that ran it. Nothing calls it yet.
+// goroutine that ran it.
 //
 // # Who owns what
 //
@@ -8,7 +8,7 @@
 // A Mailbox owns a core, its memory and the goroutines that run calls. A link owns the answers on their way. What goes to the node and to the owner of the job, and
 // what comes from there, is its user's: the interfaces Up and HostUp, and the methods of Callee and Mailbox.
 //
-// Lock order: Callee.mu, then Mailbox.mu, then Process.mu. Up and HostUp are called under the first two, so that what they say is in order; but Settled and HandOver without one. No goroutine has the locks of two Callees: answers
+// Lock order: Callee.mu, then Mailbox.mu, then Process.mu. Up and HostUp are called under the first two, so that what they say is in order; but Settled, LetsGo and HandOver without one. No goroutine has the locks of two Callees: answers
 // wait in their link until whoever made them has let go of its lock.
 //
 // # What blocks

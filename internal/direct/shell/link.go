@@ -19,10 +19,12 @@ type link struct {
 	unread int64  // guarded by from.mu: bytes of answers of which it does not
 	spare  []mail // guarded by from.mu
 
-	out    []mail   // guarded by to.mu: on their way to the Callee
-	listed bool     // guarded by to.mu: it is among the links that are to be delivered
-	next   *link    // of these; guarded by to.mu until listed, then of who delivers
-	begun  []uint64 // guarded by to.mu: of each group, the last call that has begun
+	out     []mail         // guarded by to.mu: on their way to the Callee
+	quiet   bool           // guarded by to.mu: it is among those with mail that nobody waits for
+	listed  bool           // guarded by to.mu: it is among the links that are to be delivered
+	next    *link          // of these; guarded by to.mu until listed, then of who delivers
+	arrived direct.Arrived // guarded by to.mu: the event of the last call
+	begun   []uint64       // guarded by to.mu: of each group, the last call that has begun
 }
 
 // mail is an answer, or the word that nothing follows.
@@ -120,7 +122,9 @@ func (l *link) send(k *Call) after {
 	m := l.to
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.step(direct.Arrived{Channel: l.id, Call: in})
+	l.arrived = direct.Arrived{Channel: l.id, Call: in}
+	m.step(&l.arrived)
+	l.arrived.Call = nil
 	return m.takeAfter()
 }
 

@@ -45,6 +45,7 @@ type Mailbox struct {
 	links  map[direct.Channel]*link // guarded by mu
 	last   *link                    // guarded by mu: of links, that something was for
 	after  after                    // guarded by mu: what this step leaves to be done
+	quiet  []*link                  // guarded by mu: with mail that nobody waits for, to be delivered with more
 	runner *runner                  // guarded by mu: steps the core just now, and takes the next call; nil: others do
 	parked []*runner                // guarded by mu
 	idle   int                      // guarded by mu: sweeps without a call
@@ -73,7 +74,7 @@ func (m *Mailbox) Tell(e direct.HostEvent) {
 func (m *Mailbox) Arrive(ch direct.Channel, calls []*direct.Incoming) {
 	m.mu.Lock()
 	for _, in := range calls {
-		m.step(direct.Arrived{Channel: ch, Call: in})
+		m.step(&direct.Arrived{Channel: ch, Call: in})
 	}
 	later := m.takeAfter()
 	m.mu.Unlock()
@@ -139,7 +140,7 @@ func (m *Mailbox) rebuild() { m.core = direct.NewHost(m.cfg.HostConfig, m.memory
 func (m *Mailbox) giveUp(e direct.HostEvent) {
 	if _, stops := e.(direct.Stopping); stops {
 		for _, l := range m.links {
-			m.post(l, mail{last: true})
+			m.post(l, mail{last: true}, false)
 		}
 		m.up().Answered(direct.HostEffect{Do: direct.SayLast})
 		return
@@ -166,10 +167,10 @@ func (m *Mailbox) do(f *direct.HostEffect) {
 			m.up().Answered(*f)
 			return
 		}
-		m.post(l, mail{Answered: direct.Answered{Channel: f.Channel, No: f.No, AckNo: f.AckNo, Said: f.Said, Outcome: f.Outcome, Holds: f.Holds}})
+		m.post(l, mail{Answered: direct.Answered{Channel: f.Channel, No: f.No, AckNo: f.AckNo, Said: f.Said, Outcome: f.Outcome, Holds: f.Holds}}, quiet(f.Call))
 	case direct.SayLast:
 		if l := m.linkOf(f.Channel); l != nil {
-			m.post(l, mail{last: true})
+			m.post(l, mail{last: true}, false)
 		} else {
 			m.up().Answered(*f)
 		}
@@ -189,12 +190,43 @@ func (m *Mailbox) linkOf(ch direct.Channel) *link {
 	return m.last
 }
 
-func (m *Mailbox) post(l *link, x mail) {
+// quietMost is how many answers that nobody waits for are told of at once, and quietBytes how large their calls are at most: they hold back that much credit.
+const (
+	quietMost  = 32
+	quietBytes = 2 << 10
+)
+
+func quiet(in *direct.Incoming) bool {
+	k, ok := in.Payload.(*Call)
+	return ok && k.Quiet && k.Bytes <= quietBytes
+}
+
+// post sends an answer. One that nobody waits for goes with the next one that somebody does, or when the mailbox has nothing to run.
+func (m *Mailbox) post(l *link, x mail, quiet bool) {
 	l.out = append(l.out, x)
-	if !l.listed {
+	switch {
+	case l.listed:
+	case quiet && m.runner != nil && len(l.out) < quietMost:
+		if !l.quiet {
+			l.quiet = true
+			m.quiet = append(m.quiet, l)
+		}
+	default:
 		l.listed = true
 		m.after.add(l)
 	}
+}
+
+// postQuiet sends what was held back.
+func (m *Mailbox) postQuiet() {
+	for i, l := range m.quiet {
+		if l.quiet = false; !l.listed && len(l.out) > 0 {
+			l.listed = true
+			m.after.add(l)
+		}
+		m.quiet[i] = nil
+	}
+	m.quiet = m.quiet[:0]
 }
 
 // takeAfter gives what is to be done when the lock is given back.

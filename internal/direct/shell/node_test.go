@@ -142,6 +142,8 @@ func (n *node) HangUp(ch direct.Channel) {
 }
 func (n *node) Settles(*Call, *direct.Outcome)                  {}
 func (n *node) Linked(*Callee, direct.Channel, direct.Instance) {}
+func (n *node) Holds(*Callee) any                               { return nil }
+func (n *node) LetsGo(any)                                      {}
 func (n *node) Settled(k *Call, o *direct.Outcome)              { k.Own.(*waiting).end <- o }
 func (n *node) Departs(k *Call)                                 { close(k.Own.(*waiting).departs) }
 func (n *node) Answered(direct.HostEffect)                      {}

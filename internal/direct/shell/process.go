@@ -8,7 +8,7 @@ import (
 	"mobula/internal/ids"
 )
 
-// Up is what a process that calls tells its program, its node and the owner of its job. All but Settled is called under the Callee's lock: it hands over, and calls
+// Up is what a process that calls tells its program, its node and the owner of its job. All but Settled and LetsGo is called under the Callee's lock: it hands over, and calls
 // nothing of this package.
 type Up interface {
 	AskWay(c *Callee)                                        // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
@@ -22,6 +22,8 @@ type Up interface {
 	Settles(k *Call, o *direct.Outcome)                      // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
 	Settled(k *Call, o *direct.Outcome)                      // tell who waits for it
 	Departs(k *Call)                                         // a reference to its result may leave
+	Holds(c *Callee) any                                     // hold the actor while calls of it are under way; nil: there is nothing to hold
+	LetsGo(held any)                                         // of that: all have ended; the lock is not held
 	Panicked(event string, reason any, n int)                // a core has panicked, for the n-th time, on an event of that type
 }
 

@@ -74,13 +74,17 @@ func (r *runner) run() {
 
 // finish tells the core, and takes the next call or parks.
 func (r *runner) finish(in *direct.Incoming) {
-	m, f := r.m, r.f
-	f.Call, f.Bytes, r.f = in, f.Outcome.Bytes, direct.Finished{}
+	m := r.m
+	r.f.Call, r.f.Bytes = in, r.f.Outcome.Bytes
 	m.mu.Lock()
 	m.cfg.Up.Ran(in)
 	r.next, m.runner = nil, r
-	m.step(f)
-	if m.runner = nil; r.next == nil && !m.closed {
+	m.step(&r.f)
+	r.f = direct.Finished{}
+	if m.runner = nil; r.next == nil {
+		m.postQuiet()
+	}
+	if r.next == nil && !m.closed {
 		r.rest = true
 		m.parked = append(m.parked, r)
 	}

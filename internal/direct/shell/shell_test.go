@@ -175,7 +175,7 @@ func TestAnEventThatBringsCoresDownIsLeftOut(t *testing.T) {
 		if o := n.call(caller(1), 4).get(); o.Err != nil || n.panics.Load() != 6 {
 			t.Errorf("the next call came to %+v, after %d panics", o, n.panics.Load())
 		}
-		n.box.Tell(direct.Finished{})
+		n.box.Tell(&direct.Finished{})
 		if o := n.call(caller(1), 5).get(); o.Err != nil {
 			t.Errorf("after the mailbox of an instance has failed, a call came to %+v", o)
 		}

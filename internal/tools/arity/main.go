@@ -156,7 +156,7 @@ func Register%[1]d%[3]s(name string, f func(context.Context%[5]s) (R, error), op
 	return Func%[1]d%[4]s{register(name, call.Shape{Kind: call.Plain, In: in, Out: []*call.Plan{out}, Returns: 1}, opts,
 		func(ctx context.Context, rc *call.Task) ([]call.Output, any, error) {
 			%[7]sr, err := f(ctx%[8]s)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		}).InGraphs(f)}
 }
 
@@ -354,7 +354,7 @@ func RegisterMethod%[1]d%[3]s(actor ActorType[T], name string, f func(*T, contex
 				return nil, nil, err
 			}
 			%[7]sr, err := f(self, ctx%[8]s)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
@@ -372,7 +372,7 @@ func (m Method%[1]d%[4]s) Go(ctx context.Context, actor ActorRef[T]%[9]s, opts .
 // other calls. The error says why the call was not sent; an error of the method is logged where it ran.
 func (m Method%[1]d%[4]s) Tell(ctx context.Context, actor ActorRef[T]%[9]s, opts ...CallOption) error {
 	var k call.Call
-	k.BeginTell(ctx, m.fn, %[1]d, options(m.fn.Options(), opts))
+	beginTell(ctx, &k, m.fn, %[1]d, opts)
 	k.On(actor.cell)
 	%[10]sk.Submit()
 	runtime.KeepAlive(actor)
@@ -456,7 +456,7 @@ func RegisterVar%[1]d%[3]s(name string, f func(context.Context%[5]s, []X) (R, er
 				return nil, nil, err
 			}
 			r, err := f(ctx%[8]s, xs)
-			return call.Result(ctx, out, &r, err)
+			return call.Result(ctx, rc, out, &r, err)
 		})}
 }
 
