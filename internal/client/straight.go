@@ -23,6 +23,11 @@ type straight struct {
 	calls   *shell.Process
 	room    straightRoom
 
+	makers struct {
+		mu sync.Mutex                  // taken before the outbox' lock
+		of map[ids.TaskID]*TaskContext // guarded by mu: calls that run here and of which the owner was told that they make something; nil: none
+	}
+
 	mu       sync.Mutex
 	adopting map[ids.TaskID]*message // guarded by mu: of which the owner was told, and has not answered
 	waiting  map[ids.TaskID]*message // guarded by mu: that go by the owner, and were not submitted yet

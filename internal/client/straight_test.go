@@ -119,7 +119,7 @@ func (*host) TellOwner(direct.HostEffect) {}
 func (*host) NotHere(direct.HostEffect)   {}
 func (*host) Fallen(direct.HostEffect)    {}
 func (*host) Begun(direct.HostEffect)     {}
-func (*host) Interrupt(*direct.Incoming)  {}
+func (*host) Interrupt(direct.HostEffect) {}
 func (*host) Ran(*direct.Incoming)        {}
 func (*host) HandOver()                   {}
 func (a *host) Panicked(event string, reason any, _ int) {

@@ -80,7 +80,7 @@ func (c *Caller) step(ev Event) {
 	case Argument:
 		c.argument(e.Call, e.Err)
 	case Cancel:
-		c.cancel(e.Call, e.Force, &errs.Error{Code: errs.CodeCancelled, Task: e.Call.ID.String()})
+		c.cancel(e.Call, e.Wish, &errs.Error{Code: errs.CodeCancelled, Task: e.Call.ID.String()})
 	case Expired:
 		c.expired(e.Call)
 	case Opened:
@@ -187,23 +187,23 @@ func (c *Caller) drop(k *Call, o *Outcome) {
 	c.pump(l)
 }
 
-func (c *Caller) cancel(k *Call, force bool, err *errs.Error) {
+func (c *Caller) cancel(k *Call, w Wish, err *errs.Error) {
 	switch k.stage {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
 		c.touch(k).final = err
-		c.withdraw(k, force)
+		c.withdraw(k, w)
 	case withOwner:
-		c.do(Effect{Do: Revoke, Call: k, Force: force})
+		c.do(Effect{Do: Revoke, Call: k, Wish: w})
 	case late, ended:
 	}
 }
 
 // withdraw tells the host that a call should end, while it may be there.
-func (c *Caller) withdraw(k *Call, force bool) {
+func (c *Caller) withdraw(k *Call, w Wish) {
 	if c.way == straight {
-		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Force: force})
+		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Wish: w})
 	}
 }
 
@@ -214,7 +214,7 @@ func (c *Caller) expired(k *Call) {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
-		c.withdraw(k, false)
+		c.withdraw(k, Wish{})
 		c.settle(k, &Outcome{Err: err})
 		k.stage = late
 	case late, withOwner, ended:

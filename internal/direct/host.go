@@ -88,7 +88,7 @@ func (h *Host) step(ev HostEvent) {
 		}
 	case Unwanted:
 		if s := h.source(e.Channel); s != nil {
-			h.unwanted(s, e.No, e.Force)
+			h.unwanted(s, e.No, e.Wish)
 		}
 	case Overdue:
 		h.leaveBehind(e.Call)
@@ -231,12 +231,12 @@ func (h *Host) tell(in *Incoming) {
 	h.do(HostEffect{Do: TellOwner, Channel: in.channel, No: in.no, Said: in.said, Outcome: in.outcome})
 }
 
-func (h *Host) unwanted(s *source, no uint64, force bool) {
+func (h *Host) unwanted(s *source, no uint64, w Wish) {
 	switch in := h.find(s, no); {
 	case in == nil:
 	case in.running:
-		h.do(HostEffect{Do: Interrupt, Call: in})
-		if force {
+		h.do(HostEffect{Do: Interrupt, Call: in, Wish: w})
+		if w.Force {
 			h.leaveBehind(in)
 		}
 	default:

@@ -47,11 +47,11 @@ type Arrived struct {
 	Call    *Incoming
 }
 
-// Unwanted says that a caller wants a call to end. It is answered all the same; with Force at once, whatever its method does.
+// Unwanted says that a caller wants a call to end, or that the owner does, whose caller is gone. It is answered all the same; with Force at once.
 type Unwanted struct {
 	Channel Channel
 	No      uint64
-	Force   bool
+	Wish    Wish
 }
 
 // Overdue says that a call was interrupted some time ago and still runs. It is answered, and others run in its place.
@@ -122,6 +122,7 @@ type HostEffect struct {
 	AckNo   uint64
 	Said    Said
 	Holds   bool
+	Wish    Wish // of Interrupt
 	Outcome *Outcome
 }
 

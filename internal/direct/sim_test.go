@@ -259,6 +259,9 @@ func (s *sim) runAgain(gone *process) {
 
 // disturb has something happen to a process, a call or a reference.
 func (s *sim) disturb() {
+	if s.rnd.IntN(20) == 0 {
+		s.cancelFromElsewhere()
+	}
 	p := s.procs[s.rnd.IntN(len(s.procs))]
 	if p.dead {
 		return
@@ -288,7 +291,7 @@ func (s *sim) disturb() {
 		}
 	case n == 15 && x != nil:
 		x.cancel = true
-		p.step(Cancel{x.call, s.rnd.IntN(3) == 0})
+		p.step(Cancel{x.call, s.wish()})
 	case n == 16 && x != nil && s.rnd.IntN(3) == 0:
 		x.cancel = true
 		p.step(Expired{x.call})
@@ -319,6 +322,25 @@ func (s *sim) disturb() {
 		}
 	}
 }
+
+// cancelFromElsewhere has another process cancel a call that was adopted.
+func (s *sim) cancelFromElsewhere() {
+	var those []*spec
+	for _, p := range s.procs {
+		for _, x := range p.mine {
+			if a := s.node.ways.adopted[x.call.ID]; a != nil && !a.own && !a.resolved {
+				those = append(those, x)
+			}
+		}
+	}
+	if len(those) > 0 {
+		x := those[s.rnd.IntN(len(those))]
+		x.cancel = true
+		s.node.step(CancelAsked{x.call.ID, s.wish()})
+	}
+}
+
+func (s *sim) wish() Wish { return Wish{Force: s.rnd.IntN(3) == 0} }
 
 func short(id ids.TaskID) string { return id.String()[len(id.String())-6:] }
 
@@ -448,7 +470,7 @@ func (p *process) do(f Effect) {
 		}
 	case Withdraw:
 		if c := p.to[f.Channel]; c != nil && c.open() {
-			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Force})
+			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Wish})
 		}
 	case Submit:
 		s.seen["by the owner"]++
@@ -695,7 +717,7 @@ func TestCallsGoStraight(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost"} {
+	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost", "cancelled by another", "cancelled at the host"} {
 		if seen[what] == 0 {
 			t.Errorf("no seed has seen this: %s", what)
 		}

@@ -50,8 +50,8 @@ func (s *story) run() {
 			err = errs.New(errs.CodeTaskFailed, "no such file")
 		}
 		s.step(Argument{s.call(s.Word(0)), err})
-	case "cancel": // cancel NAME [force]
-		s.step(Cancel{s.call(s.Word(0)), s.Has("force")})
+	case "cancel": // cancel NAME [force] [recursive] [insist]
+		s.step(Cancel{s.call(s.Word(0)), s.wish()})
 	case "expires":
 		s.step(Expired{s.call(s.Word(0))})
 	case "opened": // opened CHANNEL [credit=N]
@@ -98,8 +98,8 @@ func (s *story) run() {
 		in := &Incoming{ID: s.call(s.Word(1)).ID}
 		s.incoming[s.Word(1)] = in
 		s.hostStep(Arrived{Channel(s.Number(0)), in})
-	case "unwanted": // unwanted CHANNEL NO [force]
-		s.hostStep(Unwanted{Channel(s.Number(0)), uint64(s.Number(1)), s.Has("force")})
+	case "unwanted": // unwanted CHANNEL NO [force] [recursive] [insist]
+		s.hostStep(Unwanted{Channel(s.Number(0)), uint64(s.Number(1)), s.wish()})
 	case "overdue":
 		s.hostStep(Overdue{s.incoming[s.Word(0)]})
 	case "finished": // finished NAME [bytes=N]
@@ -125,11 +125,21 @@ func (s *story) run() {
 	}
 }
 
-func forced(force bool) string {
-	if force {
-		return " with force"
+func (s *story) wish() Wish {
+	return Wish{Force: s.Has("force"), Recursive: s.Has("recursive"), Insist: s.Has("insist")}
+}
+
+func wished(w Wish) (s string) {
+	if w.Recursive {
+		s += " and what it has made"
 	}
-	return ""
+	if w.Force {
+		s += " with force"
+	}
+	if w.Insist {
+		s += ", soon by force"
+	}
+	return s
 }
 
 func ending(dead bool) *errs.Error {
@@ -168,11 +178,11 @@ func (s *story) step(e Event) {
 		case Send:
 			s.say("channel %d <- %d: %s", f.Channel, f.No, name)
 		case Withdraw:
-			s.say("channel %d <- cancel %d%s", f.Channel, f.No, forced(f.Force))
+			s.say("channel %d <- cancel %d%s", f.Channel, f.No, wished(f.Wish))
 		case Submit:
 			s.say("owner <- submit %s", name)
 		case Revoke:
-			s.say("owner <- cancel %s", name)
+			s.say("owner <- cancel %s%s", name, wished(f.Wish))
 		case Settle:
 			s.say("%s = %s", name, s.outcome(f.Outcome))
 		case Adopt:
@@ -220,7 +230,7 @@ func (s *story) hostStep(e HostEvent) {
 			s.say("page of channel %d <- begun up to %d", f.Channel, f.No)
 			s.say("runs %s", name)
 		case Interrupt:
-			s.say("interrupts %s", name)
+			s.say("interrupts %s%s", name, wished(f.Wish))
 		case Answer:
 			s.say("channel %d <- answer %d: call %d = %s", f.Channel, f.AckNo, f.No, s.answer(f))
 		case SayLast:

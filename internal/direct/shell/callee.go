@@ -189,8 +189,8 @@ func (c *Callee) Held(ch direct.Channel, ackNo uint64) {
 // Argument says that an argument of a call is there, or has failed.
 func (k *Call) Argument(err *errs.Error) { k.of.tell(direct.Argument{Call: &k.Call, Err: err}) }
 
-// Cancel says that the call should end; with force it ends whatever its method does.
-func (k *Call) Cancel(force bool) { k.of.tell(direct.Cancel{Call: &k.Call, Force: force}) }
+// Cancel says that the call should end.
+func (k *Call) Cancel(w direct.Wish) { k.of.tell(direct.Cancel{Call: &k.Call, Wish: w}) }
 
 // Expired says that its deadline has passed.
 func (k *Call) Expired() { k.of.tell(direct.Expired{Call: &k.Call}) }

@@ -99,12 +99,12 @@ func (c *Callee) do(f *direct.Effect) {
 		}
 	case direct.Withdraw:
 		if l := c.link(f.Channel); l != nil && !l.broken {
-			c.after.join(l.to.unwanted(l, f.No, f.Force))
+			c.after.join(l.to.unwanted(l, f.No, f.Wish))
 		}
 	case direct.Submit:
 		up.Submit(callOf(f.Call))
 	case direct.Revoke:
-		up.Revoke(callOf(f.Call), f.Force)
+		up.Revoke(callOf(f.Call), f.Wish)
 	case direct.Settle:
 		c.settled(callOf(f.Call), f.Outcome)
 	case direct.Adopt:

@@ -29,7 +29,7 @@ type HostUp interface {
 	NotHere(f direct.HostEffect)
 	Fallen(f direct.HostEffect) // Call is nil where it was no call's fault
 	Begun(f direct.HostEffect)  // on such a channel
-	Interrupt(in *direct.Incoming)
+	Interrupt(f direct.HostEffect)
 	Ran(in *direct.Incoming)                  // its Run is over: it is not interrupted any more
 	HandOver()                                // without a lock, soon after one of the others but Begun, Ran and Panicked: what they have noted is to be done, in order
 	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
@@ -97,10 +97,10 @@ func (m *Mailbox) unlink(l *link) after {
 	return m.takeAfter()
 }
 
-func (m *Mailbox) unwanted(l *link, no uint64, force bool) after {
+func (m *Mailbox) unwanted(l *link, no uint64, w direct.Wish) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.step(direct.Unwanted{Channel: l.id, No: no, Force: force})
+	m.step(direct.Unwanted{Channel: l.id, No: no, Wish: w})
 	return m.takeAfter()
 }
 
@@ -159,7 +159,7 @@ func (m *Mailbox) do(f *direct.HostEffect) {
 		}
 		m.start(f.Call)
 	case direct.Interrupt:
-		m.up().Interrupt(f.Call)
+		m.up().Interrupt(*f)
 	case direct.Answer:
 		l := m.linkOf(f.Channel)
 		if l == nil {
