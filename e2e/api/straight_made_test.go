@@ -115,6 +115,12 @@ func TestCancelOfWhatACallHasMade(t *testing.T) {
 		if _, err := ref.Get(ctx); !errors.Is(err, mobula.ErrCancelled) {
 			t.Errorf("it came to %v", err)
 		}
+		ref = makerMake.Go(ctx, as[0], mobula.V(as[1:]), must(mobula.Put(ctx, "a"))(t)) // by the owner, which resolves its name; what it calls goes straight
+		tells(t, every(" begins")...)
+		if err := ref.Cancel(ctx, mobula.Recursive()); err != nil {
+			t.Fatal(err)
+		}
+		tells(t, every(" ends")...)
 		bound, cancel := context.WithCancel(ctx)
 		goOn(bound, as, "a")
 		tells(t, every(" begins")...)
