@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -169,6 +170,23 @@ func TestAChildOfACallEscalates(t *testing.T) {
 		testkit.Eventually(t, "the parent is dead", func() bool {
 			_, err := makerChild.Go(ctx, parent).Get(ctx)
 			return errors.Is(err, mobula.ErrActorDied)
+		})
+	})
+}
+
+// A large result that nobody wants any more when it is made is let go of.
+func TestALargeResultOfADroppedCallIsLetGo(t *testing.T) {
+	bothWays(t, func(t *testing.T, c *mobula.Cluster) {
+		ctx := c.Context(t.Context())
+		r := must(relays.Spawn(ctx))(t)
+		for range 20 {
+			relayLarge.Go(ctx, r, mobula.V(1<<20)).Release()
+		}
+		must(relayLarge.Go(ctx, r, mobula.V(1)).Get(ctx))(t) // behind those
+		r.Release()
+		testkit.Eventually(t, "no object is left", func() bool {
+			runtime.GC() // of references that were not let go of
+			return must(c.ListObjects(ctx, mobula.Query{}))(t).Total == 0
 		})
 	})
 }

@@ -46,12 +46,16 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 	if where.Outcome == nil {
 		s.maker(m.tc)
 	}
-	if !m.told.Swap(true) {
+	first := !m.told.Swap(true)
+	if first {
 		s.mu.Lock()
 		s.adopting[k.ID] = m
 		s.mu.Unlock()
 	}
 	_ = s.outbox.send(a)
+	if first {
+		m.letGone()
+	}
 	if where.Outcome != nil {
 		for _, h := range m.hs {
 			s.handles.mayForget(h)
