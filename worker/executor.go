@@ -105,6 +105,8 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 			e.stillThere(m)
 		case *talk.Where:
 			e.where(m)
+		case *talk.Unwanted:
+			e.tellHosted(m.Instance, m.Unwanted)
 		case *talk.Dropped:
 			e.tellHosted(m.Instance, direct.Dropped{Channel: m.Channel})
 		case *wire.Bye:

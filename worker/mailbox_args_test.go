@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"mobula/internal/direct"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -71,7 +72,7 @@ func TestAStraightCallsArgumentsAreRead(t *testing.T) {
 	stored = ids.RootTask(9, 3).Return(0)
 	a = call()
 	s.asksFor(stored)
-	a.k.Cancel(false)
+	a.k.Cancel(direct.Wish{})
 	a.fails(errs.CodeCancelled)
 	s.ask(opts, func(a *asked) { a.spec.Args = []wire.Arg{{Ref: inline}} }).fails(errs.CodeProtocol) // without its value
 }

@@ -88,7 +88,7 @@ func (h *hosted) cancel(task ids.TaskID, abandon bool) bool {
 	own := h.findLocked(task)
 	h.mu.Unlock()
 	if own != nil {
-		h.box.Tell(direct.Unwanted{Channel: ownersChannel, No: own.no, Force: abandon})
+		h.box.Tell(direct.Unwanted{Channel: ownersChannel, No: own.no, Wish: direct.Wish{Force: abandon}})
 	}
 	return own != nil
 }

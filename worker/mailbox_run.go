@@ -74,6 +74,9 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		}
 		f.Panicked = d.Broke
 		r.tidy(d)
+		if own == nil {
+			r.call.tc.Ended()
+		}
 		if own != nil {
 			f.Outcome = h.ownedRan(own, rep, keep)
 		} else {
@@ -119,6 +122,7 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 	cl.ctx.deadline = t.Spec.Deadline
 	cl.tc.Own = &cl.ctx
 	var now int64
+	cl.tc.Straight = own == nil
 	if own != nil {
 		cl.tc.Blocker, cl.tc.Unneeded = cl, own.it.unneeded
 	}
@@ -204,16 +208,23 @@ func (h *hosted) Ran(in *direct.Incoming) {
 	}
 }
 
-// Interrupt has the context of a call end: once what was said before is, since then the method goes on.
-func (h *hosted) Interrupt(in *direct.Incoming) {
+// Interrupt has the context of a call end: once what was said before is, since then the method goes on. Where that is asked for, what it has made is cancelled first: the
+// owner knows whose that is as long as the method runs.
+func (h *hosted) Interrupt(f direct.HostEffect) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	in, wish := f.Call, f.Wish
 	why := h.reason(in)
 	for i := range h.runs {
 		if r := &h.runs[i]; r.in == in {
 			h.awaitLocked(&r.await)
 			cl := r.cl
-			h.orderLocked(order{then: func() { cl.ctx.cancel(why) }})
+			h.orderLocked(order{then: func() {
+				if wish.Recursive {
+					h.e.c.CancelMade(&cl.tc, wish)
+				}
+				cl.ctx.cancel(why)
+			}})
 			return
 		}
 	}

@@ -269,13 +269,13 @@ func TestStraightCallsAreCancelled(t *testing.T) {
 	})
 	running, waits := s.ask(slow), s.ask(slow)
 	<-started
-	waits.k.Cancel(false)
+	waits.k.Cancel(direct.Wish{})
 	waits.fails(errs.CodeCancelled)
-	running.k.Cancel(false)
+	running.k.Cancel(direct.Wish{})
 	running.fails(errs.CodeCancelled)
 	stuck := s.ask(deaf)
 	<-started
-	stuck.k.Cancel(true)
+	stuck.k.Cancel(direct.Wish{Force: true})
 	stuck.fails(errs.CodeCancelled)
 	s.ask(s.handle("ok", wire.TaskActorCall, ok)).results() // in its place
 	s.e.Deliver([]wire.Msg{&wire.StopActor{Actor: s.actor, Close: true, Drain: true}})

@@ -53,7 +53,7 @@ func (s *straight) AskWord(c *shell.Callee, ch direct.Channel) {
 }
 
 func (s *straight) Submit(*shell.Call)                                    {}
-func (s *straight) Revoke(*shell.Call, bool)                              {}
+func (s *straight) Revoke(*shell.Call, direct.Wish)                       {}
 func (s *straight) Adopt(*shell.Call, direct.Effect)                      {}
 func (s *straight) Report(*shell.Call, *direct.Outcome)                   {}
 func (s *straight) HangUp(direct.Channel)                                 {}

@@ -108,7 +108,7 @@ func New(cfg Config) *Client {
 	c.streams.base, c.streams.handles, c.streams.outbox, c.streams.straight = b, &c.handles, o, &c.straight
 	c.actorWatches.base, c.actorWatches.outbox, c.actorWatches.straight = b, o, &c.straight
 	c.requests.base, c.requests.outbox, c.requests.turns = b, o, freeTurns()
-	c.watchers = watchers{base: b, handles: &c.handles, outbox: o, credit: &c.credit, gets: &c.gets, rooms: new(rooms)}
+	c.watchers = watchers{base: b, handles: &c.handles, outbox: o, credit: &c.credit, gets: &c.gets, straight: &c.straight, rooms: new(rooms)}
 	c.followed.base, c.followed.straight, c.followed.streams = b, &c.straight, &c.streams
 	c.collector.base, c.collector.outbox = b, o
 	c.rejoining = rejoining{base: b, clock: &c.clock, memory: &c.memory, handles: &c.handles, outbox: o, credit: &c.credit, puts: &c.puts,
@@ -177,6 +177,10 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.told.still(m)
 	case *talk.CannotBegin:
 		c.straight.cannotBegin(m)
+	case *talk.Cancel:
+		c.straight.cancelled(m)
+	case *talk.CancelMade:
+		c.straight.cancelMade(m.Task, m.Wish)
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {

@@ -30,15 +30,17 @@ type Hosted struct {
 // TaskContext is the task on whose behalf code runs. The ids of what it submits and puts follow from it. Its
 // methods are safe for concurrent use.
 type TaskContext struct {
-	Client  *Client
-	Task    ids.TaskID
-	Attempt uint32
-	Once    bool // it never runs again: what it calls goes straight
-	Trace   wire.TraceContext
-	Spec    *wire.TaskSpec  // nil for the driver's own code
-	Hosted  *Hosted         // in a call or the constructor of an actor: the instance; else nil
-	Blocker Blocker         // nil: nobody is told
-	Own     context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
+	Client   *Client
+	Task     ids.TaskID
+	Attempt  uint32
+	Once     bool // it never runs again: what it calls goes straight
+	Straight bool // it is a call that has come straight: the owner does not know it
+	Trace    wire.TraceContext
+	making   atomic.Uint32   // of a call that has come straight, what the owner was told of it, as straight_making.go has it; here it fits in the padding
+	Spec     *wire.TaskSpec  // nil for the driver's own code
+	Hosted   *Hosted         // in a call or the constructor of an actor: the instance; else nil
+	Blocker  Blocker         // nil: nobody is told
+	Own      context.Context // the context that its code was given; its end cancels no calls; nil: none that ends
 
 	Unneeded *inbox.Inbox[uint32] // numbers of promised results (wire.TaskSpec.Promises) that nobody can ask for any more; nil: it promised none
 

@@ -119,6 +119,10 @@ func (t *table) drop(h *Handle) bool {
 	s := t.shard(h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return t.dropLocked(s, h)
+}
+
+func (t *table) dropLocked(s *shard, h *Handle) bool {
 	h.flags &^= queued
 	if h.refs > 0 || h.wait != nil || h.flags&removed != 0 {
 		return false

@@ -24,6 +24,10 @@ type straight struct {
 	room    straightRoom
 
 	argsMu sync.Mutex // taken under a shard's lock
+	makers struct {
+		mu sync.Mutex                  // taken before the outbox' lock
+		of map[ids.TaskID]*TaskContext // guarded by mu: calls that run here and of which the owner was told that they make something; nil: none
+	}
 
 	mu       sync.Mutex
 	adopting map[ids.TaskID]*message // guarded by mu: of which the owner was told, and has not answered

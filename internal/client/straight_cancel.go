@@ -3,6 +3,9 @@ package client
 import (
 	"time"
 
+	"mobula/internal/direct"
+	"mobula/internal/direct/shell"
+	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -28,14 +31,48 @@ func (s *straight) cancel(c wire.Cancel) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
-	m.Call.Cancel(c.Force)
-	if c.Insist && !c.Force {
-		time.AfterFunc(insistAfter, func() { m.Call.Cancel(true) }) // one that has ended is left alone
-	}
-	if c.Recursive {
-		return s.outbox.cancel(c) // the owner knows what the call has submitted
-	}
+	m.unwanted(direct.Wish{Force: c.Force, Recursive: c.Recursive, Insist: c.Insist})
 	return nil
+}
+
+// unwanted cancels a call, by its channel: the process of its actor knows what it has made.
+func (m *message) unwanted(w direct.Wish) {
+	m.Cancel(w)
+	if w.Insist && !w.Force {
+		time.AfterFunc(insistAfter, func() { m.Cancel(direct.Wish{Force: true}) }) // one that has ended is left alone
+	}
+}
+
+// cancelled takes the owner's word that somebody has cancelled a call of which the owner was told. One that is not here any more has ended, as it is told.
+func (s *straight) cancelled(c *talk.Cancel) {
+	for _, k := range s.calls.Find(c.Actor, func(k *shell.Call) bool { return k.ID == c.Task }) {
+		messageOf(k).unwanted(c.Wish)
+	}
+}
+
+// CancelMade cancels what a call that runs here, as tc, has made: the calls that went straight here, what the owner was told of there.
+func (c *Client) CancelMade(tc *TaskContext, w direct.Wish) {
+	if tc.calls.Load() == 0 {
+		return
+	}
+	c.straight.cancelMade(tc.Base(), w)
+	if tc.making.Load() == makes {
+		_ = c.outbox.send(&talk.CancelMade{Task: tc.Base(), Wish: w}) // if the connection is gone, so is the job
+	}
+}
+
+// cancelMade cancels the calls of a task that went straight, and of which the owner was not told: the others it cancels itself.
+func (s *straight) cancelMade(by ids.TaskID, w direct.Wish) {
+	if s.boxes == nil {
+		return
+	}
+	mine := s.calls.FindAll(func(k *shell.Call) bool {
+		m := messageOf(k)
+		return m.spec.Parent == by && !m.told.Load()
+	})
+	for _, k := range mine {
+		messageOf(k).unwanted(w)
+	}
 }
 
 // callOf is the call of a task that went straight and somebody has a reference to; nil: there is none.

@@ -100,23 +100,45 @@ func (h *Handle) partsStraight() bool {
 	if m == nil {
 		return false
 	}
-	told := m.told.Load()
-	if !told && !h.of.table.drop(h) {
-		return true // it is used again
-	}
-	if m.end == h {
-		return !told
-	}
 	s := h.of.table.shard(h.id)
 	s.mu.Lock()
-	first := h.flags&parted == 0
-	h.flags |= parted
+	told := m.told.Load() // under the lock: see letGone
+	if !told && !h.of.table.dropLocked(s, h) {
+		s.mu.Unlock()
+		return true // it is used again
+	}
+	first := h.flags&parted == 0 && m.end != h
+	if first {
+		h.flags |= parted
+	}
 	s.mu.Unlock()
 	if first && m.left.Add(-1) == 0 {
 		m.Released()
 		m.letInner()
 	}
 	return !told
+}
+
+// letGone lets go of what the owner gives a call's process with the first word of it, and nobody here holds any more: of its release the owner was not told.
+func (m *message) letGone() {
+	var gone []ids.ObjectID
+	add := func(h *Handle) {
+		s := h.of.table.shard(h.id)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if h.flags&removed != 0 {
+			gone = append(gone, h.id)
+		}
+	}
+	for _, h := range m.hs {
+		add(h)
+	}
+	if m.end != nil {
+		add(m.end)
+	}
+	if len(gone) > 0 {
+		_ = m.tc.Client.straight.outbox.send(&wire.Release{IDs: gone}) // a dead connection has no handles
+	}
 }
 
 // letInner lets go of what the results have references to, once.

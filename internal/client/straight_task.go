@@ -61,6 +61,7 @@ func (s *straight) awaitSubmit(ctx context.Context, task ids.TaskID) error {
 // Submit sends a call to the owner, as a task. From then on its handles are like those of any other.
 func (s *straight) Submit(k *shell.Call) {
 	m := messageOf(k)
+	s.maker(m.tc)
 	m.task.Store(true)
 	m.told.Store(true)
 	o := m.tc.orderOf(m.spec.Actor)

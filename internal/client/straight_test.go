@@ -27,14 +27,16 @@ type host struct {
 	h     *Handle // of the actor
 	way   talk.Way
 	left  atomic.Int32 // goroutines of the actor
-	run   func(spec *wire.TaskSpec) *direct.Outcome
-	runs  func(k talk.Straight) *direct.Outcome // in place of run, unless nil
+
+	adopted map[ids.TaskID]bool // guarded by mu
+	run     func(spec *wire.TaskSpec) *direct.Outcome
+	runs    func(k talk.Straight) *direct.Outcome // in place of run, unless nil
 }
 
 // newHost makes an actor whose methods run does.
 func newHost(t testing.TB, run func(spec *wire.TaskSpec) *direct.Outcome) *host {
 	t.Helper()
-	a := &host{run: run}
+	a := &host{run: run, adopted: make(map[ids.TaskID]bool)}
 	a.box = shell.NewMailbox(shell.Config{HostConfig: direct.HostConfig{Groups: []int{1, 1}, Unread: 1 << 20}, Instance: 9, Up: a,
 		Run: func(in *direct.Incoming, f *direct.Finished) {
 			k := in.Payload.(*shell.Call).Own.(talk.Straight)
@@ -76,9 +78,12 @@ func (a *host) talks(m wire.Msg) []wire.Msg {
 	case *talk.AskWord:
 		return []wire.Msg{&talk.Over{Actor: a.actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}}
 	case *talk.Adopt:
-		for i := range max(0, int(m.Spec.Opts.NumReturns)) {
-			a.held[m.Spec.ID.Return(i)] = true
+		if !a.adopted[m.Spec.ID] { // later words of it give no handles
+			for i := range max(0, int(m.Spec.Opts.NumReturns)) {
+				a.held[m.Spec.ID.Return(i)] = true
+			}
 		}
+		a.adopted[m.Spec.ID] = true
 		a.reported(m.Spec.ID, m.Outcome)
 		return []wire.Msg{&talk.Adopted{Task: m.Spec.ID}}
 	}
@@ -125,7 +130,7 @@ func (*host) TellOwner(direct.HostEffect) {}
 func (*host) NotHere(direct.HostEffect)   {}
 func (*host) Fallen(direct.HostEffect)    {}
 func (*host) Begun(direct.HostEffect)     {}
-func (*host) Interrupt(*direct.Incoming)  {}
+func (*host) Interrupt(direct.HostEffect) {}
 func (*host) Ran(*direct.Incoming)        {}
 func (*host) HandOver()                   {}
 func (a *host) Panicked(event string, reason any, _ int) {
@@ -489,4 +494,25 @@ func TestAHandleKeepsNoCall(t *testing.T) {
 		}
 	})
 	runtime.KeepAlive(hs)
+}
+
+// The owner is told of a call whose result nobody holds any more, as before one is stored: it keeps no handle of it.
+func TestAnAdoptedCallWithoutAHandleIsLetGo(t *testing.T) {
+	goOn := make(chan struct{})
+	var m talk.Straight
+	a := newHost(t, nil)
+	a.run = func(*wire.TaskSpec) *direct.Outcome { <-goOn; m.Announce(); return says("it") }
+	spec, hs := a.call(plain)
+	m = hs[0].call.Load()
+	hs[0].Release()
+	close(goOn)
+	a.until("its end is told", func() bool {
+		m := saw[*talk.Adopt](a)
+		return len(m) > 0 && m[len(m)-1].Outcome != nil
+	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.held[spec.ID.Return(0)] {
+		t.Error("a handle is left")
+	}
 }

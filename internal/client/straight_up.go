@@ -44,12 +44,19 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 		o := outcomeOf(where.Outcome)
 		a.Outcome = &o
 	}
-	if !m.told.Swap(true) {
+	if where.Outcome == nil {
+		s.maker(m.tc)
+	}
+	first := !m.told.Swap(true)
+	if first {
 		s.mu.Lock()
 		s.adopting[k.ID] = m
 		s.mu.Unlock()
 	}
 	_ = s.outbox.send(a)
+	if first {
+		m.letGone()
+	}
 	if where.Outcome != nil {
 		for _, h := range m.hs {
 			s.handles.mayForget(h)
@@ -93,8 +100,8 @@ func resultsOf(o *direct.Outcome) []wire.Result {
 func (s *straight) Departs(*shell.Call) {}
 
 // Revoke asks the owner to cancel a call that was submitted.
-func (s *straight) Revoke(k *shell.Call, force bool) {
-	_ = s.outbox.send(&wire.Cancel{Task: k.ID, Force: force})
+func (s *straight) Revoke(k *shell.Call, w direct.Wish) {
+	_ = s.outbox.send(&wire.Cancel{Task: k.ID, Force: w.Force, Recursive: w.Recursive, Insist: w.Insist})
 }
 
 // Panicked logs a fault of what makes calls.
@@ -209,6 +216,7 @@ func (s *straight) adopted(task ids.TaskID) {
 // ownerLost has an owner that was made anew told what the one before knew, before it is told what this process holds.
 func (s *straight) ownerLost() {
 	if s.boxes != nil {
+		s.tellMakers()
 		s.calls.OwnerLost()
 	}
 }

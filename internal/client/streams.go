@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"mobula/internal/direct"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -51,7 +52,7 @@ func (s *streams) reads(task ids.TaskID) bool {
 func (s *streams) Leave(task ids.TaskID) {
 	s.Unread(task)
 	if m := s.straight.unsubmitted(task); m != nil {
-		m.Cancel(false)
+		m.Cancel(direct.Wish{})
 	}
 	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // if the connection is gone, so is the stream
 }

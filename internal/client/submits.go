@@ -22,14 +22,16 @@ func (ss *submits) Submit(ctx context.Context, spec *wire.TaskSpec) ([]*Handle, 
 	if err := ss.Err(); err != nil {
 		return nil, err
 	}
-	if tc := ss.task(ctx); ss.straight.takes(tc, spec) {
+	tc := ss.task(ctx)
+	if ss.straight.takes(tc, spec) {
 		return ss.straight.submit(ctx, tc, spec)
 	}
 	if ss.credit.on.Load() {
-		if err := ss.credit.admit(ctx, ss.task(ctx), wire.CostOfSpec(spec)); err != nil {
+		if err := ss.credit.admit(ctx, tc, wire.CostOfSpec(spec)); err != nil {
 			return nil, err
 		}
 	}
+	ss.straight.maker(tc)
 	hs := ss.handles.returns(spec)
 	var err error
 	if spec.Kind == wire.TaskActorCall && spec.Seq == 0 {

@@ -10,11 +10,12 @@ import (
 // watchers makes watchers, and rooms, which use them.
 type watchers struct {
 	*base
-	handles *handles
-	outbox  *outbox
-	credit  *credit
-	gets    *gets
-	rooms   *rooms
+	handles  *handles
+	outbox   *outbox
+	credit   *credit
+	gets     *gets
+	straight *straight
+	rooms    *rooms
 }
 
 // Watcher is told when objects are resolved. It watches any number of objects without a goroutine for each, and
@@ -52,6 +53,7 @@ func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([
 			return nil, err
 		}
 	}
+	w.ws.straight.maker(w.ws.task(ctx))
 	hs := w.ws.handles.returns(spec)
 	ask, err := w.add(hs[0], token)
 	if err == nil {

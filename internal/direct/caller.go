@@ -200,23 +200,23 @@ func (c *Caller) cancel(e Cancel) {
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
 		if e.Why != nil { // it may have begun, and then goes on
-			c.withdraw(k, false, &Outcome{Err: err})
+			c.withdraw(k, Wish{}, &Outcome{Err: err})
 			return
 		}
 		c.touch(k).final = err
-		c.withdraw(k, e.Force, nil)
+		c.withdraw(k, e.Wish, nil)
 	case withOwner:
 		if e.Why == nil { // else it is the owner's to say
-			c.do(Effect{Do: Revoke, Call: k, Force: e.Force})
+			c.do(Effect{Do: Revoke, Call: k, Wish: e.Wish})
 		}
 	case late, ended:
 	}
 }
 
 // withdraw tells the host that a call should end, while it may be there.
-func (c *Caller) withdraw(k *Call, force bool, unbegun *Outcome) {
+func (c *Caller) withdraw(k *Call, w Wish, unbegun *Outcome) {
 	if c.way == straight {
-		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Force: force, Outcome: unbegun})
+		c.do(Effect{Do: Withdraw, Call: k, Channel: c.ch.id, No: k.no, Wish: w, Outcome: unbegun})
 	}
 }
 
@@ -232,7 +232,7 @@ func (c *Caller) expired(k *Call) {
 	case inLine:
 		c.drop(k, &Outcome{Err: err})
 	case onChannel:
-		c.withdraw(k, false, nil)
+		c.withdraw(k, Wish{}, nil)
 		c.settle(k, &Outcome{Err: err})
 		k.stage = late
 	case late, withOwner, ended:

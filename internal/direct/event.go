@@ -16,15 +16,27 @@ type Argument struct {
 	Bytes int64
 }
 
-// Cancel is the wish that a call should end; with Force it ends whatever its method does; with Why it ends with that, and only if it has not begun.
+// Cancel is the wish that a call should end; with Why it ends with that, and only if it has not begun.
 type Cancel struct {
-	Call  *Call
-	Force bool
-	Why   *errs.Error
+	Call *Call
+	Wish Wish
+	Why  *errs.Error
+}
+
+// Wish is how a call is to end. The cores look at Force alone.
+type Wish struct {
+	Force     bool // whatever its method does
+	Recursive bool // with what it has made
+	Insist    bool // by force soon, if it takes no notice
 }
 
 // Expired says that the deadline of a call has passed: it ends now, whatever its method does.
 type Expired struct{ Call *Call }
+
+// and is both wishes.
+func (w Wish) and(x Wish) Wish {
+	return Wish{Force: w.Force || x.Force, Recursive: w.Recursive || x.Recursive, Insist: w.Insist || x.Insist}
+}
 
 // Opened is the answer to AskWay: a channel to the instance, and how much may be sent on it that was not answered.
 type Opened struct {
@@ -154,6 +166,6 @@ type Effect struct {
 	Instance Instance
 	Channel  Channel
 	No       uint64
-	Force    bool // of Withdraw
+	Wish     Wish // of Withdraw and Revoke
 	Outcome  *Outcome
 }

@@ -235,8 +235,8 @@ func (h *Host) unwanted(s *source, e Unwanted) {
 	case in == nil:
 	case in.running && e.Unbegun != nil:
 	case in.running:
-		h.do(HostEffect{Do: Interrupt, Call: in})
-		if e.Force {
+		h.do(HostEffect{Do: Interrupt, Call: in, Wish: e.Wish})
+		if e.Wish.Force {
 			h.leaveBehind(in)
 		}
 	case e.Unbegun != nil:

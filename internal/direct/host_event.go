@@ -47,12 +47,12 @@ type Arrived struct {
 	Call    *Incoming
 }
 
-// Unwanted says that a caller wants a call to end. It is answered all the same; with Force at once, whatever its method does. With Unbegun it is answered with that
-// if it has not begun, else it goes on.
+// Unwanted says that a caller wants a call to end, or that the owner does, whose caller is gone. It is answered all the same; with Force at once. With Unbegun it is
+// answered with that if it has not begun, else it goes on.
 type Unwanted struct {
 	Channel Channel
 	No      uint64
-	Force   bool
+	Wish    Wish
 	Unbegun *Outcome
 }
 
@@ -124,6 +124,7 @@ type HostEffect struct {
 	AckNo   uint64
 	Said    Said
 	Holds   bool
+	Wish    Wish // of Interrupt
 	Outcome *Outcome
 }
 

@@ -96,6 +96,15 @@ func (n *node) do(f WaysEffect) {
 	case AskWhere:
 		h := n.instances[f.Instance-1]
 		h.fromN = append(h.fromN, Where{f.Channel, []uint64{f.No}})
+	case PassCancel:
+		n.s.seen["cancelled by another"]++
+		p := n.process(f.Client)
+		i := slices.IndexFunc(p.mine, func(x *spec) bool { return x.call.ID == f.Call })
+		say(Cancel{Call: p.mine[i].call, Wish: f.Wish})
+	case AskEnd:
+		n.s.seen["cancelled at the host"]++
+		h := n.instances[f.Instance-1]
+		h.fromN = append(h.fromN, Unwanted{Channel: f.Channel, No: f.No, Wish: f.Wish})
 	case DropChannel:
 		h := n.instances[f.Instance-1]
 		h.fromN = append(h.fromN, Dropped{f.Channel})

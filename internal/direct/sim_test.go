@@ -258,6 +258,9 @@ func (s *sim) runAgain(gone *process) {
 
 // disturb has something happen to a process, a call or a reference.
 func (s *sim) disturb() {
+	if s.rnd.IntN(20) == 0 {
+		s.cancelFromElsewhere()
+	}
 	p := s.procs[s.rnd.IntN(len(s.procs))]
 	if p.dead {
 		return
@@ -286,7 +289,7 @@ func (s *sim) disturb() {
 			p.step(Released{x.call})
 		}
 	case n == 15 && x != nil:
-		e := Cancel{Call: x.call, Force: s.rnd.IntN(3) == 0}
+		e := Cancel{Call: x.call, Wish: s.wish()}
 		if s.rnd.IntN(4) == 0 {
 			e = Cancel{Call: x.call, Why: errs.New(errs.CodeDeadlock, "it waits for itself")}
 		}
@@ -320,6 +323,24 @@ func (s *sim) disturb() {
 		}
 	}
 }
+
+// cancelFromElsewhere has another process cancel a call that was adopted.
+func (s *sim) cancelFromElsewhere() {
+	var those []*spec
+	for _, p := range s.procs {
+		for _, x := range p.mine {
+			if a := s.node.ways.adopted[x.call.ID]; a != nil && !a.own && !a.resolved {
+				those = append(those, x)
+			}
+		}
+	}
+	if len(those) > 0 {
+		x := those[s.rnd.IntN(len(those))]
+		s.node.step(CancelAsked{x.call.ID, s.wish()})
+	}
+}
+
+func (s *sim) wish() Wish { return Wish{Force: s.rnd.IntN(3) == 0} }
 
 func short(id ids.TaskID) string { return id.String()[len(id.String())-6:] }
 
@@ -449,7 +470,7 @@ func (p *process) do(f Effect) {
 		}
 	case Withdraw:
 		if c := p.to[f.Channel]; c != nil && c.open() {
-			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Force, f.Outcome})
+			c.calls = append(c.calls, Unwanted{f.Channel, f.No, f.Wish, f.Outcome})
 		}
 	case Submit:
 		s.seen["by the owner"]++
@@ -702,7 +723,7 @@ func TestCallsGoStraight(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost", "ended unbegun"} {
+	for _, what := range []string{"process dies", "actor's process dies", "panic", "cut", "adopted", "adopted and told by the host", "adopted and never sent", "made again", "stood aside", "core lost", "host's core lost", "by the owner", "its task ran again", "owner lost", "cancelled by another", "cancelled at the host", "ended unbegun"} {
 		if seen[what] == 0 {
 			t.Errorf("no seed has seen this: %s", what)
 		}

@@ -50,8 +50,8 @@ func (s *story) run() {
 			err = errs.New(errs.CodeTaskFailed, "no such file")
 		}
 		s.step(Argument{Call: s.call(s.Word(0)), Err: err})
-	case "cancel": // cancel NAME [force|unbegun]
-		e := Cancel{Call: s.call(s.Word(0)), Force: s.Has("force")}
+	case "cancel": // cancel NAME [force] [recursive] [insist] [unbegun]
+		e := Cancel{Call: s.call(s.Word(0)), Wish: s.wish()}
 		if s.Has("unbegun") {
 			e.Why = deadlock
 		}
@@ -102,8 +102,8 @@ func (s *story) run() {
 		in := &Incoming{ID: s.call(s.Word(1)).ID}
 		s.incoming[s.Word(1)] = in
 		s.hostStep(&Arrived{Channel(s.Number(0)), in})
-	case "unwanted": // unwanted CHANNEL NO [force|unbegun]
-		e := Unwanted{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), Force: s.Has("force")}
+	case "unwanted": // unwanted CHANNEL NO [force] [recursive] [insist] [unbegun]
+		e := Unwanted{Channel: Channel(s.Number(0)), No: uint64(s.Number(1)), Wish: s.wish()}
 		if s.Has("unbegun") {
 			e.Unbegun = &Outcome{Err: deadlock}
 		}
@@ -142,11 +142,21 @@ func unlessBegun(o *Outcome) string {
 	return ""
 }
 
-func forced(force bool) string {
-	if force {
-		return " with force"
+func (s *story) wish() Wish {
+	return Wish{Force: s.Has("force"), Recursive: s.Has("recursive"), Insist: s.Has("insist")}
+}
+
+func wished(w Wish) (s string) {
+	if w.Recursive {
+		s += " and what it has made"
 	}
-	return ""
+	if w.Force {
+		s += " with force"
+	}
+	if w.Insist {
+		s += ", soon by force"
+	}
+	return s
 }
 
 func ending(dead bool) *errs.Error {
@@ -185,11 +195,11 @@ func (s *story) step(e Event) {
 		case Send:
 			s.say("channel %d <- %d: %s", f.Channel, f.No, name)
 		case Withdraw:
-			s.say("channel %d <- cancel %d%s%s", f.Channel, f.No, forced(f.Force), unlessBegun(f.Outcome))
+			s.say("channel %d <- cancel %d%s%s", f.Channel, f.No, wished(f.Wish), unlessBegun(f.Outcome))
 		case Submit:
 			s.say("owner <- submit %s", name)
 		case Revoke:
-			s.say("owner <- cancel %s", name)
+			s.say("owner <- cancel %s%s", name, wished(f.Wish))
 		case Settle:
 			s.say("%s = %s", name, s.outcome(f.Outcome))
 		case Adopt:
@@ -237,7 +247,7 @@ func (s *story) hostStep(e HostEvent) {
 			s.say("page of channel %d <- begun up to %d", f.Channel, f.No)
 			s.say("runs %s", name)
 		case Interrupt:
-			s.say("interrupts %s", name)
+			s.say("interrupts %s%s", name, wished(f.Wish))
 		case Answer:
 			s.say("channel %d <- answer %d: call %d = %s", f.Channel, f.AckNo, f.No, s.answer(f))
 		case SayLast:

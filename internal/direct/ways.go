@@ -77,6 +77,8 @@ type adoption struct {
 	tries    int32
 	said     Said // by its host, of whose end the owner has yet to hear
 	outcome  *Outcome
+	unwanted bool // somebody has cancelled it
+	wish     Wish // how
 }
 
 // unsent is the number of a call that was not sent, from which on they are beyond all that were.
@@ -117,6 +119,8 @@ func (w *Ways) Step(_ int64, ev WaysEvent) []WaysEffect {
 		w.hungUp(e.Channel)
 	case Adopting:
 		w.adopting(e)
+	case CancelAsked:
+		w.cancelAsked(e)
 	case Submitted:
 		w.submitted(e)
 	case Resolved:

@@ -63,6 +63,27 @@ func (w *Ways) adopting(e Adopting) {
 	}
 }
 
+// cancelAsked passes a cancel to the process that has the call; if that is gone, to the one where it is asked for.
+func (w *Ways) cancelAsked(e CancelAsked) {
+	a := w.adopted[e.Call]
+	if a == nil || a.own || a.resolved {
+		return
+	}
+	a.unwanted, a.wish = true, a.wish.and(e.Wish)
+	if w.isGone(a.by) {
+		w.askEnd(a)
+		return
+	}
+	w.do(WaysEffect{Do: PassCancel, Client: a.by, Actor: a.actor, Call: a.id, Wish: e.Wish})
+}
+
+// askEnd asks the host to end a call that it was asked for, if somebody has cancelled it. One that was not sent never comes there.
+func (w *Ways) askEnd(a *adoption) {
+	if l := w.channels[a.channel]; a.unwanted && l != nil && a.no < unsent && !w.buried(l) {
+		w.do(WaysEffect{Do: AskEnd, Host: l.host, Instance: l.instance, Channel: l.id, No: a.no, Wish: a.wish})
+	}
+}
+
 // freed forgets a call.
 func (w *Ways) freed(call ids.TaskID) {
 	a := w.adopted[call]
@@ -137,6 +158,7 @@ func (w *Ways) callerGone(id ids.ClientID) {
 			w.unheard(a)
 		default:
 			w.do(WaysEffect{Do: AskWhere, Host: l.host, Instance: l.instance, Channel: l.id, No: a.no})
+			w.askEnd(a)
 		}
 	}
 	for _, ch := range slices.Sorted(maps.Keys(c.lanes)) {

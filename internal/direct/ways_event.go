@@ -76,6 +76,12 @@ type Adopting struct {
 	Outcome *Outcome
 }
 
+// CancelAsked says that somebody wants a call to end of which the owner was told, and that is not the owner's to make.
+type CancelAsked struct {
+	Call ids.TaskID
+	Wish Wish
+}
+
 // Submitted says that a process has submitted a call as a task.
 type Submitted struct {
 	Client ids.ClientID
@@ -118,6 +124,7 @@ func (WordAsked) toWays()   {}
 func (Lives) toWays()       {}
 func (HungUp) toWays()      {}
 func (Adopting) toWays()    {}
+func (CancelAsked) toWays() {}
 func (Submitted) toWays()   {}
 func (Resolved) toWays()    {}
 func (Freed) toWays()       {}
@@ -137,6 +144,8 @@ const (
 	AskHost                    // ask Host, whether Instance lives: Lives follows, or the end of it
 	TellAdopted                // Client: its Call is adopted
 	AskWhere                   // ask Host for No of Channel
+	PassCancel                 // ask Client to end its Call of Actor, by Wish
+	AskEnd                     // ask Host to end No of Channel, by Wish: whoever called is gone
 	DropChannel                // tell Host that nobody asks for Channel any more
 	ResolveCall                // Call has come to Outcome
 	MakeCall                   // Call is the owner's from now on: to be made when those that are before it are, Tries retries of it are used
@@ -154,6 +163,7 @@ type WaysEffect struct {
 	No       uint64
 	Call     ids.TaskID
 	Tries    int32
+	Wish     Wish
 	Outcome  *Outcome
 	Over     Over
 	Dead     bool

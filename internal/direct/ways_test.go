@@ -100,3 +100,42 @@ func TestAnEarlierChannelsNumberIsNotGivenAgain(t *testing.T) {
 		t.Errorf("the next one is %+v", out)
 	}
 }
+
+// A cancel of an adopted call goes to the process that has it. When that is gone it goes to the host, also one that the process has not heard before it died.
+func TestACancelOfAnAdoptedCall(t *testing.T) {
+	w, a, force := NewWays(), ids.ActorID{1}, Wish{Force: true}
+	w.Step(0, Began{Actor: a, Instance: 1, Host: 9})
+	w.Step(0, WayAsked{Client: 7, Actor: a})
+	sent, unsent, own := ids.TaskID{1}, ids.TaskID{2}, ids.TaskID{3}
+	w.Step(0, Adopting{Client: 7, Call: sent, Actor: a, Order: 1, Channel: 1, No: 4})
+	w.Step(0, Adopting{Client: 7, Call: unsent, Actor: a, Order: 2})
+	w.Step(0, Submitted{Client: 7, Call: own, Actor: a})
+	for _, call := range []ids.TaskID{sent, unsent} {
+		out := w.Step(0, CancelAsked{Call: call, Wish: Wish{Recursive: true}})
+		if len(out) != 1 || out[0].Do != PassCancel || out[0].Client != 7 || out[0].Call != call || out[0].Actor != a || !out[0].Wish.Recursive {
+			t.Fatalf("while its process lives: %+v", out)
+		}
+	}
+	for _, call := range []ids.TaskID{own, {4}} {
+		if out := w.Step(0, CancelAsked{Call: call}); len(out) != 0 {
+			t.Errorf("a call that is the owner's, or that it does not know: %+v", out)
+		}
+	}
+	var asked []WaysEffect
+	for _, e := range w.Step(0, CallerGone{Client: 7}) {
+		if e.Do == AskEnd {
+			asked = append(asked, e)
+		}
+	}
+	if len(asked) != 1 || asked[0].Host != 9 || asked[0].Instance != 1 || asked[0].Channel != 1 || asked[0].No != 4 || asked[0].Wish != (Wish{Recursive: true}) {
+		t.Fatalf("when its process is gone: %+v", asked)
+	}
+	if out := w.Step(0, CancelAsked{Call: sent, Wish: force}); len(out) != 1 || out[0].Do != AskEnd || out[0].Wish != (Wish{Force: true, Recursive: true}) {
+		t.Errorf("cancelled again: %+v", out)
+	}
+	w.Step(0, Ended{Actor: a, Instance: 1, Err: errs.New(errs.CodeActorUnavailable, "why")})
+	w.Step(0, HostGone{Actor: a, Instance: 1})
+	if out := w.Step(0, CancelAsked{Call: sent, Wish: force}); len(out) != 0 {
+		t.Errorf("when its host is gone too: %+v", out)
+	}
+}

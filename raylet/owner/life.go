@@ -37,10 +37,15 @@ func (lf *life) accept(t, parent *taskRec) {
 
 // noteParent notes who has submitted a task that has not ended.
 func (lf *life) noteParent(t, parent *taskRec) {
-	if parent != nil && !parent.state.Terminal() {
+	switch {
+	case parent != nil && !parent.state.Terminal():
 		parent.flags |= taskHasChildren
-		lf.tasks.addChild(t.spec.Parent, t.spec.ID)
+	case lf.tasks.isMaking(t.spec.Parent):
+	case parent == nil && lf.recovering && lf.cfg.StraightCalls && !t.state.Terminal(): // it may turn out to be
+	default:
+		return
 	}
+	lf.tasks.addChild(t.spec.Parent, t.spec.ID)
 }
 
 // noteAdopted writes down an adopted call whose end was just written down: see adoptedCall.
@@ -69,7 +74,9 @@ func (lf *life) afterEnd(t *taskRec) {
 	}
 	if t.flags&taskHasChildren != 0 {
 		t.flags &^= taskHasChildren
-		delete(lf.tasks.children, t.id())
+		if !lf.tasks.isMaking(t.id()) {
+			delete(lf.tasks.children, t.id())
+		}
 	}
 	if t.flags&taskCounted != 0 {
 		t.flags &^= taskCounted

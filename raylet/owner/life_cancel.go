@@ -14,12 +14,20 @@ func (lf *life) cancel(m *wire.Cancel) {
 		lf.toOwner(job, Words{m})
 		return
 	}
-	todo := []ids.TaskID{m.Task}
-	seen := map[ids.TaskID]bool{m.Task: true}
+	lf.cancelAll([]ids.TaskID{m.Task}, m)
+}
+
+// cancelAll cancels some tasks, as m says.
+func (lf *life) cancelAll(todo []ids.TaskID, m *wire.Cancel) {
+	seen := make(map[ids.TaskID]bool)
+	for _, id := range todo {
+		seen[id] = true
+	}
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if m.Recursive {
+		t := lf.tasks.task(id)
+		if m.Recursive && (t == nil || !t.isElsewhere()) {
 			for _, child := range lf.tasks.children[id] {
 				if !seen[child] {
 					seen[child] = true
@@ -27,7 +35,8 @@ func (lf *life) cancel(m *wire.Cancel) {
 				}
 			}
 		}
-		if t := lf.tasks.task(id); t != nil {
+		if t != nil {
+			lf.passCancel(t, m)
 			insists := m.Insist && t.state.OnWorker() && !t.isCall()
 			if insists {
 				t.ext().forceAfterGrace = true // which cancelTask logs
@@ -53,7 +62,7 @@ func (lf *life) cancelTask(t *taskRec, force bool) {
 		return
 	}
 	if t.isElsewhere() && !force {
-		return // nobody is told yet: it comes to what it comes to, unless it becomes the owner's to make
+		return // who has it is told
 	}
 	if !t.state.OnWorker() {
 		lf.withdraw(t)

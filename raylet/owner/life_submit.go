@@ -45,7 +45,7 @@ func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
 	t.detachedDescendant = t.detachedDescendant || by == nil && cl.hostsDetached()
 	var parent ids.ActorID
 	if (spec.Opts.Escalate || spec.Opts.OnPanic == wire.PanicEscalates) && spec.Kind == wire.TaskActorCreate {
-		parent = actorOf(by)
+		parent = lf.parentActor(spec, by)
 	}
 	lf.journal.logSubmit(t, parent)
 	if refused != nil {

@@ -133,13 +133,15 @@ type tasks struct {
 	byState     [16]int
 	streamCount int                         // records of streaming tasks
 	born        int64                       // of the task submitted last
-	children    map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others
+	children    map[ids.TaskID][]ids.TaskID // of tasks that have not ended and submitted others, and of making
 	readyQ      []*taskRec                  // whose last argument was resolved
 	workQ       []*taskRec                  // to look at the arguments of
 	restarting  *taskRec                    // the creation of an actor that was just moved to restarting
 	reaped      []*taskRec                  // in this step
 	elsewhere   int                         // adopted calls that are not the owner's to make
 	settled     []ids.TaskID                // adopted calls that have ended, as straight is to hear
+	unwanted    []unwanted                  // of those that are elsewhere, which were cancelled, as straight is to hear
+	making      map[ids.TaskID]running      // calls of which the owner knows no more than that they have made something; nil: none
 	tasksFree   []*taskRec
 }
 

@@ -10,7 +10,7 @@ import (
 // talk is anything that a client may say of calls that go straight.
 func (h *hostile) talk() wire.Msg {
 	actor := ids.ActorID(h.task())
-	switch h.n(13, "talk") {
+	switch h.n(15, "talk") {
 	case 0, 1:
 		return &talk.AskWay{Actor: actor}
 	case 2:
@@ -27,14 +27,20 @@ func (h *hostile) talk() wire.Msg {
 			m.Outcome = h.outcome()
 		}
 		return m
-	case 7, 8:
+	case 7:
 		m := &talk.Waits{No: uint64(h.n(4, "number")), Task: h.task(), Actor: actor, Instance: h.lease(), Round: uint64(h.n(4, "round"))}
 		for range h.n(3, "needs") {
 			m.For = append(m.For, talk.Need{Object: h.object(), Call: h.n(2, "call") == 0, Actor: ids.ActorID(h.task())})
 		}
 		return m
-	case 9:
+	case 8:
 		return &talk.WaitOver{No: uint64(h.n(4, "number")), Task: h.task()}
+	case 9:
+		return &talk.Runs{Task: h.task(), Actor: actor}
+	case 10:
+		return &talk.Ran{Task: h.task()}
+	case 11:
+		return &talk.CancelMade{Task: h.task(), Wish: direct.Wish{Force: h.n(2, "force") == 0, Recursive: true, Insist: h.n(2, "insists") == 0}}
 	}
 	m := &talk.Adopt{Spec: h.spec(), Order: uint64(h.n(4, "order")), Channel: h.channel(), No: uint64(h.n(4, "number")), Tries: int32(h.n(3, "tries"))}
 	if h.n(3, "ended") == 0 {

@@ -149,6 +149,7 @@ func (rc *recovery) maybeResume() {
 	rc.up.drain()
 	rc.reconcile()
 	rc.pause, rc.resuming, rc.recovering = nil, p, false
+	rc.tasks.closeChildren()
 	ended := p.ended()
 	for i, ev := range p.held {
 		p.at = i

@@ -57,6 +57,12 @@ func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
 		st.adopt(cl, m)
 	case *talk.Told:
 		st.told(cl, m)
+	case *talk.Runs:
+		st.tasks.startsMaking(m, cl.id)
+	case *talk.Ran:
+		st.tasks.stopsMaking(m.Task, cl.id)
+	case *talk.CancelMade:
+		st.life.cancelMade(m.Task, m.Wish)
 	default:
 		return false
 	}
@@ -71,7 +77,7 @@ func (st *straight) refer(cl *clientRec, m wire.Msg) bool {
 	case *talk.Adopt:
 		st.life.submit(cl, m.Spec)
 		st.toClient(cl, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.AskWord, *talk.HangUp, *talk.Linked, *talk.Lives, *talk.Told:
+	case *talk.AskWord, *talk.HangUp, *talk.Linked, *talk.Lives, *talk.Told, *talk.Runs, *talk.Ran, *talk.CancelMade:
 	default:
 		return false
 	}
@@ -118,8 +124,12 @@ func (st *straight) tell(ev direct.WaysEvent) {
 	st.doAll()
 }
 
-// hearOfEnds tells the core of ways which calls have ended.
+// hearOfEnds tells the core of ways which calls were cancelled and which have ended.
 func (st *straight) hearOfEnds() {
+	for _, u := range st.tasks.unwanted {
+		st.todo = append(st.todo, st.ways.Step(st.now, direct.CancelAsked{Call: u.call, Wish: u.wish})...)
+	}
+	st.tasks.unwanted = st.tasks.unwanted[:0]
 	for _, id := range st.tasks.settled {
 		st.todo = append(st.todo, st.ways.Step(st.now, direct.Resolved{Call: id})...)
 	}
@@ -155,6 +165,10 @@ func (st *straight) do(e *direct.WaysEffect) {
 		st.say(e.Client, &talk.Adopted{Task: e.Call})
 	case direct.AskWhere:
 		st.say(e.Host, &talk.Where{Instance: e.Instance, Channel: e.Channel, Numbers: []uint64{e.No}})
+	case direct.PassCancel:
+		st.say(e.Client, &talk.Cancel{Task: e.Call, Actor: e.Actor, Wish: e.Wish})
+	case direct.AskEnd:
+		st.say(e.Host, &talk.Unwanted{Instance: e.Instance, Unwanted: direct.Unwanted{Channel: e.Channel, No: e.No, Wish: e.Wish}})
 	case direct.DropChannel:
 		st.say(e.Host, &talk.Dropped{Instance: e.Instance, Channel: e.Channel})
 	case direct.ResolveCall:

@@ -17,8 +17,8 @@ import (
 // pending for its actor, holds what its spec refers to, and can be asked for as any task.
 //
 // The log has nothing of it until its end is known, or it is the owner's to make: a rebuilt owner must not make what another process has under way. Of
-// an end the log has the results first, then the submission: one without the other is nothing. A cancel of it reaches nobody who has it yet, but with
-// force it ends here.
+// an end the log has the results first, then the submission: one without the other is nothing. A cancel of it is passed on to who has it; with force it ends
+// here at once.
 type adoptedCall struct {
 	elsewhere bool
 	by        ids.ClientID // who has told of it last
@@ -237,8 +237,8 @@ func (st *straight) validate(*recount) error {
 			return fmt.Errorf("task %v is elsewhere, and %v, waits for %d arguments, is known: %v", id, t.state, t.deps, st.ways.Knows(id))
 		}
 	}
-	if n != st.tasks.elsewhere || len(st.todo)+len(st.tasks.settled) > 0 {
-		return fmt.Errorf("%d tasks are elsewhere, counted %d; %d effects and %d ends are to be told", n, st.tasks.elsewhere, len(st.todo), len(st.tasks.settled))
+	if n != st.tasks.elsewhere || len(st.todo)+len(st.tasks.settled)+len(st.tasks.unwanted) > 0 {
+		return fmt.Errorf("%d tasks are elsewhere, counted %d; %d effects, %d ends and %d cancels are to be told", n, st.tasks.elsewhere, len(st.todo), len(st.tasks.settled), len(st.tasks.unwanted))
 	}
 	return nil
 }

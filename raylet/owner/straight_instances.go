@@ -70,6 +70,7 @@ func (st *straight) processGone(cl *clientRec) {
 	if st.ways == nil || !cl.local {
 		return
 	}
+	st.tasks.makerGone(cl.id)
 	st.tell(direct.CallerGone{Client: cl.id})
 	st.tell(direct.ProcessGone{Host: cl.id})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A rebuilt core knows no channel of those before it, and none that it gives has the number of one of those; nor the calls that were adopted and had not
-// ended. A client that is asked for its Holdings says Linked of each channel, Adopt of each such call, and then what it holds. What it does not say again the core
+// ended. A client that is asked for its Holdings says Runs of each call that runs there and has made something, Linked of each channel, Adopt of each such call, and then what it holds. What it does not say again the core
 // does not know: the end of a channel is not told it, its calls are not there. Nor does the core know which questions it had asked of processes of actors, or
 // they had answered, about the calls of processes that were gone before: those are lost, and who holds their results is told that they are.
 
@@ -97,7 +97,7 @@ func (st *straight) answerDropped(from ids.ClientID, m wire.Msg, err *errs.Error
 	case *talk.Adopt:
 		st.objects.dropped[ids.ObjectID{Task: m.Spec.ID}] = err
 		st.say(from, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.HangUp, *talk.Linked, *talk.Waits, *talk.WaitOver:
+	case *talk.HangUp, *talk.Linked, *talk.Waits, *talk.WaitOver, *talk.Runs, *talk.Ran, *talk.CancelMade:
 	default:
 		return false
 	}

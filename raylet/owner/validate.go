@@ -168,7 +168,7 @@ func (lf *life) validate(v *recount) error {
 		return fmt.Errorf("tasks by state: counted %v, are %v", lf.tasks.byState, byState)
 	}
 	for id := range lf.tasks.children {
-		if t := lf.tasks.task(id); t == nil || t.state.Terminal() {
+		if t := lf.tasks.task(id); (t == nil || t.state.Terminal()) && !lf.tasks.isMaking(id) && !lf.recovering {
 			return fmt.Errorf("task %v has ended and its children are kept", id)
 		}
 	}

@@ -204,8 +204,8 @@ func (k *Call) Argument(bytes int64, err *errs.Error) {
 	k.of.tell(direct.Argument{Call: &k.Call, Err: err, Bytes: bytes})
 }
 
-// Cancel says that the call should end; with force it ends whatever its method does.
-func (k *Call) Cancel(force bool) { k.of.tell(direct.Cancel{Call: &k.Call, Force: force}) }
+// Cancel says that the call should end.
+func (k *Call) Cancel(w direct.Wish) { k.of.tell(direct.Cancel{Call: &k.Call, Wish: w}) }
 
 // EndUnbegun ends the call with an error, unless it has begun.
 func (k *Call) EndUnbegun(why *errs.Error) { k.of.tell(direct.Cancel{Call: &k.Call, Why: why}) }

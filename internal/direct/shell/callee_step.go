@@ -107,7 +107,7 @@ func (c *Callee) do(f *direct.Effect) {
 	case direct.Submit:
 		up.Submit(callOf(f.Call))
 	case direct.Revoke:
-		up.Revoke(callOf(f.Call), f.Force)
+		up.Revoke(callOf(f.Call), f.Wish)
 	case direct.Settle:
 		c.settled(callOf(f.Call), f.Outcome)
 	case direct.Adopt:

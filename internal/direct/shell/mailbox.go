@@ -29,7 +29,7 @@ type HostUp interface {
 	NotHere(f direct.HostEffect)
 	Fallen(f direct.HostEffect) // Call is nil where it was no call's fault
 	Begun(f direct.HostEffect)  // on such a channel
-	Interrupt(in *direct.Incoming)
+	Interrupt(f direct.HostEffect)
 	Ran(in *direct.Incoming)                  // its Run is over: it is not interrupted any more
 	HandOver()                                // without a lock, soon after one of the others but Begun, Ran and Panicked: what they have noted is to be done, in order
 	Panicked(event string, reason any, n int) // a core has panicked, for the n-th time, on an event of that type
@@ -101,7 +101,7 @@ func (m *Mailbox) unlink(l *link) after {
 func (m *Mailbox) unwanted(l *link, f *direct.Effect) after {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.step(direct.Unwanted{Channel: l.id, No: f.No, Force: f.Force, Unbegun: f.Outcome})
+	m.step(direct.Unwanted{Channel: l.id, No: f.No, Wish: f.Wish, Unbegun: f.Outcome})
 	return m.takeAfter()
 }
 
@@ -160,7 +160,7 @@ func (m *Mailbox) do(f *direct.HostEffect) {
 		}
 		m.start(f.Call)
 	case direct.Interrupt:
-		m.up().Interrupt(f.Call)
+		m.up().Interrupt(*f)
 	case direct.Answer:
 		l := m.linkOf(f.Channel)
 		if l == nil {

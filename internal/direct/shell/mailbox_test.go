@@ -42,7 +42,7 @@ func (h *heard) TellOwner(direct.HostEffect)              {}
 func (h *heard) NotHere(direct.HostEffect)                {}
 func (h *heard) Fallen(direct.HostEffect)                 { h.note("fallen") }
 func (h *heard) Begun(direct.HostEffect)                  {}
-func (h *heard) Interrupt(*direct.Incoming)               { h.note("interrupt") }
+func (h *heard) Interrupt(direct.HostEffect)              { h.note("interrupt") }
 func (h *heard) Ran(*direct.Incoming)                     {}
 func (h *heard) Panicked(event string, reason any, _ int) { h.note("%s: %v", event, reason) }
 func (h *heard) HandOver() {

@@ -126,7 +126,7 @@ func (n *node) fallen(box *Mailbox) bool {
 func (n *node) Submit(k *Call) {
 	n.later(func() { k.OwnerAnswered(&direct.Outcome{Value: "by the owner"}) })
 }
-func (n *node) Revoke(*Call, bool) {}
+func (n *node) Revoke(*Call, direct.Wish) {}
 func (n *node) Adopt(k *Call, _ direct.Effect) {
 	n.adopted.Add(1)
 	n.later(k.Adopted)
@@ -150,7 +150,7 @@ func (n *node) Answered(direct.HostEffect)                      {}
 func (n *node) TellOwner(direct.HostEffect)                     {}
 func (n *node) NotHere(direct.HostEffect)                       {}
 func (n *node) Begun(direct.HostEffect)                         {}
-func (n *node) Interrupt(*direct.Incoming)                      {}
+func (n *node) Interrupt(direct.HostEffect)                     {}
 func (n *node) Ran(*direct.Incoming)                            {}
 func (n *node) HandOver()                                       {}
 func (n *node) Panicked(string, any, int)                       { n.panics.Add(1) }

@@ -14,7 +14,7 @@ type Up interface {
 	AskWay(c *Callee)                                        // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
 	AskWord(c *Callee, ch direct.Channel)                    // of the node: what has become of a channel; Over follows
 	Submit(k *Call)                                          // to the owner, as a task; OwnerAnswered follows
-	Revoke(k *Call, force bool)                              // ask the owner to cancel it
+	Revoke(k *Call, w direct.Wish)                           // ask the owner to cancel it
 	Adopt(k *Call, where direct.Effect)                      // tell the owner of it; Adopted follows
 	Report(k *Call, o *direct.Outcome)                       // tell the owner, which has adopted it, what it came to
 	HangUp(ch direct.Channel)                                // the channel is needed no more

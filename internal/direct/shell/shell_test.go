@@ -192,7 +192,7 @@ func TestACallEndsBeforeItsMethod(t *testing.T) {
 		return echo(in)
 	}
 	for what, end := range map[string]func(k *Call){
-		"forced":  func(k *Call) { k.Cancel(true) },
+		"forced":  func(k *Call) { k.Cancel(direct.Wish{Force: true}) },
 		"expired": func(k *Call) { k.Expired() },
 	} {
 		with(t, run, func(t *testing.T, n *node) {

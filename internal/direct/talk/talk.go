@@ -71,6 +71,14 @@ type Outcome struct {
 
 // From the owner to a process that calls.
 
+// Cancel asks to end a call of which the owner was told.
+type Cancel struct {
+	local
+	Task  ids.TaskID
+	Actor ids.ActorID
+	Wish  direct.Wish
+}
+
 // Way answers AskWay. Without Err and ByOwner it is a channel.
 type Way struct {
 	local
@@ -114,6 +122,13 @@ type Where struct {
 	Numbers  []uint64
 }
 
+// Unwanted asks to end a call whose caller is gone.
+type Unwanted struct {
+	local
+	Instance direct.Instance
+	direct.Unwanted
+}
+
 // Dropped says that the owner has no more questions about a channel that has ended.
 type Dropped struct {
 	local
@@ -137,4 +152,27 @@ type Told struct {
 	NeverCame bool
 	Said      direct.Said
 	Outcome   *Outcome // nil: Said tells
+}
+
+// Of what calls make that have come straight: from the process in which they run to the owner.
+
+// Runs says that a call which has come straight to this process makes something of which the owner is told, and says so before that. The owner is to know who has made it.
+type Runs struct {
+	local
+	Task  ids.TaskID
+	Actor ids.ActorID // whose call it is
+}
+
+// Ran says that a call of which Runs was said runs no more.
+type Ran struct {
+	local
+	Task ids.TaskID
+}
+
+// CancelMade asks to cancel what a task has made, and what that has made: the owner, of what it knows; and from the owner a process that calls, of calls which have gone
+// straight and of which the owner was not told.
+type CancelMade struct {
+	local
+	Task ids.TaskID
+	Wish direct.Wish
 }

@@ -27,7 +27,7 @@ func (local) IsLocal() bool { return true }
 
 // What is said of calls that go straight is for the owner of the client's job, and only from clients that need no socket for it.
 func TestTalkIsForTheOwnJobsOwner(t *testing.T) {
-	for _, m := range []wire.Msg{&talk.AskWay{}, &talk.AskWord{}, &talk.Linked{}, &talk.HangUp{}, &talk.Adopt{Spec: &wire.TaskSpec{}}, &talk.Lives{}, &talk.Told{}} {
+	for _, m := range []wire.Msg{&talk.AskWay{}, &talk.AskWord{}, &talk.Linked{}, &talk.HangUp{}, &talk.Adopt{Spec: &wire.TaskSpec{}}, &talk.Lives{}, &talk.Told{}, &talk.Runs{}, &talk.Ran{}, &talk.CancelMade{}} {
 		if to, job := Of(own, local{asker(other)}, m); to != Owner || job != own {
 			t.Errorf("%T goes to %d of job %v", m, to, job)
 		}
@@ -35,7 +35,7 @@ func TestTalkIsForTheOwnJobsOwner(t *testing.T) {
 			t.Errorf("%T of another process goes to %d", m, to)
 		}
 	}
-	for _, m := range []wire.Msg{&talk.Way{}, &talk.Over{}, &talk.Adopted{}, &talk.StillThere{}, &talk.Where{}, &talk.Dropped{}} {
+	for _, m := range []wire.Msg{&talk.Way{}, &talk.Over{}, &talk.Adopted{}, &talk.StillThere{}, &talk.Where{}, &talk.Dropped{}, &talk.Cancel{}, &talk.Unwanted{}} {
 		if to, _ := Of(own, local{asker(other)}, m); to != Nobody {
 			t.Errorf("%T, which is the owner's to say, goes to %d", m, to)
 		}
