@@ -76,7 +76,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		if own != nil {
 			f.Outcome = h.ownedRan(own, rep, keep)
 		} else {
-			f.Outcome = ans.outcome(d, keep)
+			f.Outcome = ans.outcome(d, keep, h.ran(r.call))
 		}
 		r.call, r.straight, r.report = nil, nil, wire.Done{}
 	}()
@@ -114,7 +114,7 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 		cl.received = own.it.received
 		cl.tc.Blocker, cl.tc.Unneeded = cl, own.it.unneeded
 	}
-	if own != nil || t.Spec.Deadline != 0 {
+	if own != nil || t.Spec.Deadline != 0 || t.Spec.Submitted != 0 {
 		now = h.e.cfg.Now()
 		cl.started.Store(max(now, cl.received))
 	}
@@ -146,14 +146,24 @@ func (h *hosted) runnerLocked() *runner {
 	return r
 }
 
+// ran says when a call ran whose caller has noted when it made it; of others nobody takes the time.
+func (h *hosted) ran(cl *call) *talk.Ran {
+	if cl.tc.Spec.Submitted == 0 {
+		return nil
+	}
+	at := cl.started.Load()
+	return &talk.Ran{Worker: h.e.c.ID(), Lease: h.a.lease, Times: wire.Times{Received: at, Started: at, Ended: h.e.cfg.Now()}}
+}
+
 // outcome is what is told of a call that went straight.
-func (a *answer) outcome(d *wire.Done, keep any) *direct.Outcome {
-	if d.Err == nil && d.Results == nil && keep == nil {
+func (a *answer) outcome(d *wire.Done, keep any, ran *talk.Ran) *direct.Outcome {
+	if d.Err == nil && d.Results == nil && keep == nil && ran == nil {
 		return &nothing
 	}
 	if a == nil {
 		a = new(answer)
 	}
+	a.Ran = ran
 	if a.Results, a.Keep = d.Results, keep; keep != nil {
 		a.Results = slices.Clone(d.Results) // who has a result does not keep that too
 	}

@@ -22,6 +22,7 @@ type straight struct {
 	boxes   *shell.Mailboxes // the actors of this process; nil: no call goes straight
 	calls   *shell.Process
 	room    straightRoom
+	untimed atomic.Int32 // calls that are to be timed, until the next sweep
 
 	mu       sync.Mutex
 	adopting map[ids.TaskID]*message // guarded by mu: of which the owner was told, and has not answered
@@ -76,6 +77,7 @@ func (s *straight) enter(boxes *shell.Mailboxes) {
 	s.calls = shell.NewProcess(s.cfg.CacheBytes, s)
 	s.room.base = s.base
 	s.room.add(straightWindow)
+	s.untimed.Store(timedEach)
 }
 
 // takes tells whether a call goes straight, or may: its caller does not run again, so nobody makes it a second time, and its actor is of this job.
@@ -108,6 +110,9 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 		s.awaitsSubmit(m)
 	}
 	m.Tells = len(m.hs) == 0
+	if !m.ByOwner && spec.Submitted == 0 && s.times() {
+		spec.Submitted = s.clock.Now()
+	}
 	s.calls.Begin(spec.Actor, &m.Call)
 	if spec.Deadline != 0 {
 		s.timeOut(m)
@@ -181,6 +186,8 @@ func (s *straight) sweepLater() {
 }
 
 func (s *straight) sweep() {
+	s.tellEnded()
+	s.untimed.Store(timedEach)
 	left := s.calls.Sweep(idleSweeps)
 	s.mu.Lock()
 	s.sweeping = false

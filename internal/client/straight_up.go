@@ -42,6 +42,7 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 	if where.Outcome != nil {
 		o := outcomeOf(where.Outcome)
 		a.Outcome = &o
+		s.tellTimed(k) // before what takes the result, to which its span is linked
 	}
 	if !m.told.Swap(true) {
 		s.mu.Lock()
@@ -65,9 +66,17 @@ func (s *straight) Report(k *shell.Call, o *direct.Outcome) {
 // outcomeOf is an outcome as the owner is told it.
 func outcomeOf(o *direct.Outcome) talk.Outcome {
 	if o.Err != nil {
-		return talk.Outcome{Err: o.Err}
+		return talk.Outcome{Err: o.Err, Ran: ranOf(o)}
 	}
-	return talk.Outcome{Results: resultsOf(o)}
+	return talk.Outcome{Results: resultsOf(o), Ran: ranOf(o)}
+}
+
+// ranOf says when a call ran; nil: nobody has taken the time.
+func ranOf(o *direct.Outcome) *talk.Ran {
+	if a, ok := o.Value.(*talk.Answer); ok {
+		return a.Ran
+	}
+	return nil
 }
 
 // resultsOf are the results of a call that has not failed.
@@ -91,8 +100,9 @@ func (s *straight) Panicked(event string, reason any, n int) {
 	s.log.Error("what makes calls of an actor has panicked, and was made anew", "event", event, "panic", reason, "times", n)
 }
 
-// Settles holds what the results have references to.
+// Settles counts a call, and holds what its results have references to.
 func (s *straight) Settles(k *shell.Call, o *direct.Outcome) {
+	s.count(k, o)
 	var refs []ids.ObjectID
 	if o.Err != nil {
 		refs = o.Err.AllRefs()

@@ -48,6 +48,8 @@ type Callee struct {
 
 	waits []wait // guarded by mu: for calls to be sent
 
+	Own any // guarded by mu: of who makes the calls, for Up and All
+
 	known   bool     // guarded by mu: what the actor says of its calls
 	retries int32    // guarded by mu
 	groups  []string // guarded by mu
@@ -85,6 +87,9 @@ func (c *Callee) Begin(k *Call) bool {
 	c.leave()
 	return true
 }
+
+// Callee is where a call was made; nil: it was not begun.
+func (k *Call) Callee() *Callee { return k.of }
 
 // tell takes an event that is not of a call.
 func (c *Callee) tell(e direct.Event) {

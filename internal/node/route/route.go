@@ -57,7 +57,7 @@ func Of(own ids.JobID, from Asker, m wire.Msg) (to Place, job ids.JobID) {
 		return Stats, 0
 	case *wire.Bye:
 		return Goodbye, 0
-	case *talk.AskWay, *talk.AskWord, *talk.Linked, *talk.HangUp, *talk.Adopt, *talk.Lives, *talk.Told:
+	case *talk.AskWay, *talk.AskWord, *talk.Linked, *talk.HangUp, *talk.Adopt, *talk.Lives, *talk.Told, *talk.Ended:
 		if from.IsLocal() {
 			return Owner, own
 		}
