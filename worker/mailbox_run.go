@@ -94,7 +94,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 	if k, ok := in.Payload.(*shell.Call); ok {
 		if s, ok := k.Own.(talk.Straight); ok {
 			if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall && spec.Opts.NumReturns != wire.Streaming {
-				return wire.ExecTask{Spec: spec, Attempt: 1}, s, nil
+				return wire.ExecTask{Spec: spec, Attempt: uint32(in.Tries) + 1}, s, nil
 			}
 		}
 	}

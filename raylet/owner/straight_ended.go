@@ -63,16 +63,14 @@ func (st *straight) callEnded(k *talk.EndedCall) {
 	if !st.cfg.Transitions {
 		return
 	}
-	ch := Transition{Spec: k.Spec, State: task.PendingActor, Attempt: uint32(k.Tries) + 1, At: k.At}
+	ch := Transition{Spec: k.Spec, State: task.PendingActor, At: k.At}
 	if k.Spec.Submitted != 0 {
 		ch.At = k.Spec.Submitted
 	}
-	if k.Ran != nil {
-		ch.State, ch.Worker, ch.Lease = task.Submitted, k.Ran.Worker, k.Ran.Lease
-	}
 	st.changes = append(st.changes, ch)
-	if k.Ran != nil {
-		st.changes = append(st.changes, ranAs(k.Spec, ch.Attempt, k.Ran))
+	if k.Ran != nil { // when it was sent nobody has noted: at once, most likely
+		ch.State, ch.Attempt, ch.Worker, ch.Lease = task.Submitted, uint32(k.Tries)+1, k.Ran.Worker, k.Ran.Lease
+		st.changes = append(st.changes, ch, ranAs(k.Spec, ch.Attempt, k.Ran))
 	}
 	ch.Took = time.Duration(-1)
 	if k.Spec.Submitted != 0 {
@@ -90,11 +88,12 @@ func ranAs(spec *wire.TaskSpec, attempt uint32, r *talk.Ran) Transition {
 // elsewhere says of a change of a call that another process has what the owner does not see: it waits for its actor, if its process does not know better, and has done so
 // since it was made.
 func (ch *Transition) elsewhere(t *taskRec) {
-	ch.Attempt = t.tries + 1
-	if ch.State == task.PendingArgs {
-		ch.State = task.PendingActor
-		if t.spec.Submitted != 0 {
-			ch.At = t.spec.Submitted
-		}
+	if ch.State != task.PendingArgs {
+		ch.Attempt = t.tries + 1
+		return
+	}
+	ch.State, ch.Attempt = task.PendingActor, 0
+	if t.spec.Submitted != 0 {
+		ch.At = t.spec.Submitted
 	}
 }

@@ -52,9 +52,9 @@ func TestEndedCallsAreCounted(t *testing.T) {
 	}
 	want := []row{
 		{state: task.Finished, count: 7, at: s.now}, {state: task.Failed, count: 2, at: s.now}, {state: task.Cancelled, count: 4, at: s.now},
-		{ok.ID, task.Submitted, 0, 10, 0, worker, 2}, {ok.ID, task.Running, 0, 20, 0, worker, 2}, {ok.ID, task.Finished, 0, 31, 21, worker, 2},
-		{fell.ID, task.PendingActor, 0, 40, 0, 0, 1}, {fell.ID, task.Failed, 0, 40, -1, 0, 1},
-		{gone.ID, task.PendingActor, 0, 12, 0, 0, 1}, {gone.ID, task.Cancelled, 0, 50, 38, 0, 1},
+		{ok.ID, task.PendingActor, 0, 10, 0, 0, 0}, {ok.ID, task.Submitted, 0, 10, 0, worker, 2}, {ok.ID, task.Running, 0, 20, 0, worker, 2}, {ok.ID, task.Finished, 0, 31, 21, worker, 2},
+		{fell.ID, task.PendingActor, 0, 40, 0, 0, 0}, {fell.ID, task.Failed, 0, 40, -1, 0, 0},
+		{gone.ID, task.PendingActor, 0, 12, 0, 0, 0}, {gone.ID, task.Cancelled, 0, 50, 38, 0, 0},
 	}
 	if len(s.seen) != len(want) {
 		t.Fatalf("recorded are %+v", s.seen)
@@ -64,7 +64,7 @@ func TestEndedCallsAreCounted(t *testing.T) {
 			t.Errorf("%d: recorded is %+v, want %+v", i, x, want[i])
 		}
 	}
-	if s.seen[4].Times == nil || s.seen[7].Reason == nil || s.seen[9].Reason == nil {
+	if s.seen[5].Times == nil || s.seen[8].Reason == nil || s.seen[10].Reason == nil {
 		t.Error("times or reasons are missing")
 	}
 }
