@@ -176,6 +176,7 @@ func (st *straight) open(e *direct.WaysEffect) {
 		st.say(e.Client, &talk.Way{Actor: e.Actor, Err: errs.New(errs.CodeActorUnavailable, "actor %v is gone", e.Actor)})
 		return
 	}
+	a.passed = true
 	st.say(e.Client, &talk.Way{Actor: e.Actor, Instance: e.Instance, Channel: e.Channel, Retries: a.opts.MaxTaskRetries, Groups: a.groupNames()})
 }
 

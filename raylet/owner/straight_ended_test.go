@@ -103,3 +103,30 @@ func TestAdoptedCallsAreCountedOnce(t *testing.T) {
 		t.Errorf("recorded is %v: %+v", states, s.seen)
 	}
 }
+
+// Of an actor that others call past the owner it cannot say which of its calls runs, before a rebuild and after.
+func TestTheOwnerDoesNotSayWhatRunsWhereCallsGoStraight(t *testing.T) {
+	s := straightScript(t)
+	a, _ := s.spawn(counter, worker)
+	pushed := s.call(a, 1)
+	state := func() (task.State, bool) {
+		w, ok := s.c.WhyTask(pushed.ID)
+		if !ok {
+			t.Fatal("it is not known")
+		}
+		return w.State, w.Of.Shared
+	}
+	if st, shared := state(); st != task.Running || shared {
+		t.Errorf("before any has, it is %v, shared: %v", st, shared)
+	}
+	c := s.channel(driver, a)
+	if st, shared := state(); st != task.Submitted || !shared {
+		t.Errorf("it is %v, shared: %v", st, shared)
+	}
+	instance := s.c.actors.byID[ids.ActorID(a.ID)].shown.id
+	s.c.actors.byID[ids.ActorID(a.ID)].passed = false // as in a rebuilt core
+	s.from(driver, &talk.Linked{Actor: ids.ActorID(a.ID), Instance: instance, Channel: c})
+	if st, shared := state(); st != task.Submitted || !shared {
+		t.Errorf("when it is told of a channel, it is %v, shared: %v", st, shared)
+	}
+}

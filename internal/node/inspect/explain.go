@@ -162,8 +162,8 @@ func (n *Inspector) taskSummary(ctx context.Context, ex *state.Explanation, w *o
 		return fmt.Sprintf("runs again in %v: %s", n.in(w.Due), reason(w.Reason)), nil
 	case task.Submitted:
 		what := "waits there for its turn"
-		if w.Of != nil && (w.Of.Foreign || w.Of.Opts.Detached) {
-			what = "runs there or waits for its turn" // behind calls of other jobs, which this one's owner does not know
+		if w.Of != nil && w.Of.Shared {
+			what = "runs there or waits for its turn" // behind calls of which this job's owner does not know
 		}
 		return fmt.Sprintf("was pushed to %s %v ago and %s", n.workerName(w.Worker), since, what), nil
 	case task.Running, task.RunningInGet:
