@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -93,16 +92,16 @@ func spanTree(t *testing.T, coll *collector.Collector) (lines []string) {
 		if s.Name != "run" && attr(s, "mobula.function") == "" {
 			continue
 		}
-		line := fmt.Sprintf("%s %s %s", path(s), attr(s, "mobula.task.state"), s.Status.GetCode())
+		words := []string{path(s), attr(s, "mobula.task.state"), s.Status.GetCode().String()}
 		for _, kv := range s.Attributes {
 			if kv.Key != "mobula.callsite" { // which only some have
-				line += " " + kv.Key
+				words = append(words, kv.Key)
 			}
 		}
 		for _, l := range s.Links {
-			line += " -> " + path(byID[string(l.SpanId)])
+			words = append(words, "->", path(byID[string(l.SpanId)]))
 		}
-		lines = append(lines, line)
+		lines = append(lines, strings.Join(words, " "))
 	}
 	slices.Sort(lines)
 	return lines
