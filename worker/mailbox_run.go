@@ -83,7 +83,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 			if passesRefs(d) {
 				h.e.c.Uncork() // the owner hears of what they are before it hears of the caller's
 			}
-			f.Outcome = ans.outcome(d, keep)
+			f.Outcome = ans.outcome(d, keep, h.ran(r))
 		}
 		r.call, r.straight, r.report = nil, nil, wire.Done{}
 	}()
@@ -101,7 +101,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 	if k, ok := in.Payload.(*shell.Call); ok {
 		if s, ok := k.Own.(talk.Straight); ok {
 			if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall && spec.Opts.NumReturns != wire.Streaming {
-				return wire.ExecTask{Spec: spec, Attempt: 1, Args: s.Arguments()}, s, nil
+				return wire.ExecTask{Spec: spec, Attempt: uint32(in.Tries) + 1, Args: s.Arguments()}, s, nil
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 	if own != nil {
 		cl.tc.Blocker, cl.tc.Unneeded = cl, own.it.unneeded
 	}
-	if own != nil || t.Spec.Deadline != 0 {
+	if own != nil || t.Spec.Deadline != 0 || t.Spec.Submitted != 0 {
 		now = h.e.cfg.Now()
 	}
 	if own != nil {
@@ -168,14 +168,23 @@ func passesRefs(d *wire.Done) bool {
 	return slices.ContainsFunc(d.Results, func(r wire.Result) bool { return len(r.Value.Refs) > 0 })
 }
 
+// ran says when a call ran whose caller has noted when it made it; of others nobody takes the time.
+func (h *hosted) ran(r *runner) *talk.Run {
+	if r.call.tc.Spec.Submitted == 0 {
+		return nil
+	}
+	return &talk.Run{Worker: h.e.c.ID(), Lease: h.a.lease, Times: wire.Times{Received: r.now, Started: r.now, Ended: h.e.cfg.Now()}}
+}
+
 // outcome is what is told of a call that went straight.
-func (a *answer) outcome(d *wire.Done, keep any) *direct.Outcome {
-	if d.Err == nil && d.Results == nil && keep == nil {
+func (a *answer) outcome(d *wire.Done, keep any, ran *talk.Run) *direct.Outcome {
+	if d.Err == nil && d.Results == nil && keep == nil && ran == nil {
 		return &nothing
 	}
 	if a == nil {
 		a = new(answer)
 	}
+	a.Ran = ran
 	if a.Results, a.Keep = d.Results, keep; keep != nil {
 		a.Results = slices.Clone(d.Results) // who has a result does not keep that too
 	}

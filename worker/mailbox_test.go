@@ -62,6 +62,10 @@ func TestACallGoesStraight(t *testing.T) {
 	if !errors.Is(bad.Err, errs.ErrTaskFailed) || !errors.Is(bad.Err, errs.ErrNotFound) || bad.Value.(*talk.Answer).Keep != cause || bad.Value.(*talk.Answer).Results != nil {
 		t.Errorf("an error came as %+v", bad)
 	}
+	timed := s.ask(&none, func(a *asked) { a.spec.Submitted = 1 }).outcome().Value.(*talk.Answer).Ran
+	if timed == nil || timed.Worker != s.c.ID() || timed.Lease == 0 || timed.Times.Started == 0 || timed.Times.Ended < timed.Times.Started || got.Ran != nil {
+		t.Errorf("a call whose time of submission was noted ran %+v", timed)
+	}
 	late := s.ask(opts, func(a *asked) { a.spec.Deadline = 1 })
 	late.fails(errs.CodeDeadline)
 	s.ask(&wire.TaskOptions{Func: "nowhere", NumReturns: 1}).fails(errs.CodeUnknownFunction)

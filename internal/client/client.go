@@ -195,6 +195,7 @@ func (c *Client) Dispatch(m wire.Msg) {
 // ends. Closing again does nothing.
 func (c *Client) Close(ctx context.Context) error {
 	if c.Err() == nil {
+		c.straight.tellEnded()
 		c.outbox.Flush()
 	}
 	c.closed.Store(true)

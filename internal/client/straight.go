@@ -22,6 +22,7 @@ type straight struct {
 	boxes   *shell.Mailboxes // the actors of this process; nil: no call goes straight
 	calls   *shell.Process
 	room    straightRoom
+	untimed atomic.Int32 // calls that are to be timed, until the next sweep
 
 	argsMu sync.Mutex // taken under a shard's lock
 	makers struct {
@@ -84,6 +85,7 @@ func (s *straight) enter(boxes *shell.Mailboxes) {
 	s.calls = shell.NewProcess(s.cfg.CacheBytes, s)
 	s.room.base = s.base
 	s.room.add(straightWindow)
+	s.untimed.Store(timedEach)
 }
 
 // takes tells whether a call goes straight, or may: its caller does not run again, so nobody makes it a second time, and its actor is of this job.
@@ -114,6 +116,9 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 	}
 	m.Tells = len(m.hs) == 0
 	m.Quiet = m.Tells && m.end == nil && len(m.args) == 0
+	if !m.ByOwner && spec.Submitted == 0 && s.times() {
+		spec.Submitted = s.clock.Now()
+	}
 	s.begin(m)
 	if spec.Deadline != 0 {
 		s.timeOut(m)
@@ -186,6 +191,8 @@ func (s *straight) sweepLater() {
 }
 
 func (s *straight) sweep() {
+	s.tellEnded()
+	s.untimed.Store(timedEach)
 	left := s.calls.Sweep(idleSweeps)
 	s.mu.Lock()
 	s.sweeping = false

@@ -43,6 +43,7 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 		a.Spec = withoutArgs(m.spec)
 		o := outcomeOf(where.Outcome)
 		a.Outcome = &o
+		s.tellTimed(k) // before what takes the result, to which its span is linked
 	}
 	if where.Outcome == nil {
 		s.maker(m.tc)
@@ -83,9 +84,17 @@ func withoutArgs(spec *wire.TaskSpec) *wire.TaskSpec {
 // outcomeOf is an outcome as the owner is told it.
 func outcomeOf(o *direct.Outcome) talk.Outcome {
 	if o.Err != nil {
-		return talk.Outcome{Err: o.Err}
+		return talk.Outcome{Err: o.Err, Ran: ranOf(o)}
 	}
-	return talk.Outcome{Results: resultsOf(o)}
+	return talk.Outcome{Results: resultsOf(o), Ran: ranOf(o)}
+}
+
+// ranOf says when a call ran; nil: nobody has taken the time.
+func ranOf(o *direct.Outcome) *talk.Run {
+	if a, ok := o.Value.(*talk.Answer); ok {
+		return a.Ran
+	}
+	return nil
 }
 
 // resultsOf are the results of a call that has not failed.
@@ -120,8 +129,9 @@ func (s *straight) Holds(c *shell.Callee) any {
 // LetsGo lets go of an actor.
 func (s *straight) LetsGo(held any) { held.(*Handle).Release() }
 
-// Settles holds what the results have references to.
+// Settles counts a call, and holds what its results have references to.
 func (s *straight) Settles(k *shell.Call, o *direct.Outcome) {
+	s.count(k, o)
 	var refs []ids.ObjectID
 	if o.Err != nil {
 		refs = o.Err.AllRefs()

@@ -8,6 +8,7 @@ import (
 // Incoming is a call, as the actor's process knows it. Who makes one sets the exported fields; the rest belongs to the Host.
 type Incoming struct {
 	ID      ids.TaskID
+	Tries   int32 // retries used
 	Group   int
 	Payload any
 

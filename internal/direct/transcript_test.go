@@ -94,6 +94,14 @@ func (s *story) run() {
 	case "relieve": // relieve BYTES
 		s.step(Relieve{int64(s.Number(0))})
 
+	case "look":
+		s.caller.Look(func(k *Call, at Place, ahead int) { s.say("%s: %s%s", s.names[k.ID], places[at], behind(ahead)) })
+	case "host-look":
+		s.host.Look(func(in *Incoming, runs, aside bool, ahead int) {
+			how := map[[2]bool]string{{true, false}: "runs", {false, false}: "waits", {false, true}: "stands aside"}[[2]bool{runs, aside}]
+			s.say("%s: %s%s", s.names[in.ID], how, behind(ahead))
+		})
+
 	case "host": // host [at-once=N] [pending=N] [unread=N]
 		s.host = NewHost(HostConfig{Groups: []int{s.Int("at-once", 1)}, Pending: s.Int("pending", 0), Unread: int64(s.Int("unread", 1000))}, NewHostMemory())
 	case "linked":
@@ -131,6 +139,16 @@ func (s *story) run() {
 	default:
 		s.Unknown()
 	}
+}
+
+var places = []string{OnItsWay: "on its way", NeedsArg: "needs an argument", BehindOthers: "has its turn later", BehindWay: "waits for calls that went another way",
+	NeedsWay: "needs a way", NeedsWord: "needs a word", NeedsCredit: "needs credit"}
+
+func behind(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", behind %d", n)
 }
 
 var deadlock = errs.New(errs.CodeDeadlock, "it waits for itself")

@@ -58,7 +58,7 @@ func (l *locals) attach(namespace string, others ...wire.Program) (*client.Clien
 	s.Outlet = out
 	w := l.welcome(s, namespace)
 	c := l.newClient(client.Config{Port: &localPort{l, s}, Welcome: w, Sample: sampler(w, l.cfg.Logger), Lender: &l.lender, Mailboxes: l.boxes})
-	out.Deliver = c.Deliver
+	out.Deliver, s.inside = c.Deliver, c
 	if err := l.members.join(s); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (l *locals) startExecutor(job ids.JobID, lookup func(string) (*registry.Fun
 		Holdings: func(h *wire.Holdings) { exec.Holdings(h) }, Mailboxes: l.boxes,
 	})
 	exec = worker.New(worker.Config{Client: c, Mailboxes: l.boxes, Memory: l.mapped.ofJob(job), Lookup: lookup, Log: l.cfg.Logger, Context: telemetry.Hook, Faults: l.faults.ofCalls(lookup != nil)})
-	out.Deliver = exec.Deliver
+	out.Deliver, s.inside = exec.Deliver, c
 	if err := l.members.join(s); err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"mobula/gcs/directory"
 	gcsshell "mobula/gcs/shell"
 	runshell "mobula/graph/run/shell"
+	"mobula/internal/client"
 	"mobula/internal/direct/shell"
 	"mobula/internal/errs"
 	"mobula/internal/home"
@@ -131,6 +132,7 @@ type session struct {
 	nth    int                       // the number of the return that began it, 0: none; immutable
 	ref    *actors.Ref[member.Event] // its component; nil for a tool
 	system bool                      // it runs the node's own functions; immutable
+	inside *client.Client            // in this process; nil: it is not. Immutable once it has joined
 	parted atomic.Bool               // it has said goodbye: only what it gives back is heard
 	cut    atomic.Bool               // the node has said that it ends the connection
 	done   context.Context           // ends when nothing of the client's is read any more

@@ -1,7 +1,9 @@
 package node
 
 import (
+	"mobula/internal/client"
 	"mobula/internal/direct/talk"
+	"mobula/internal/ids"
 	"mobula/wire"
 )
 
@@ -13,6 +15,54 @@ const envStraight = "MOBULA_STRAIGHT_CALLS"
 
 // straightCalls reads whether the environment turns straight calls on.
 func straightCalls(getenv func(string) string) bool { return getenv(envStraight) == "1" }
+
+// callers are the clients in this process that may have calls of a job which its owner does not know.
+func (n *Node) callers(job ids.JobID) (all []*client.Client) {
+	if !n.cfg.StraightCalls {
+		return nil
+	}
+	for _, s := range n.sessions.all() {
+		if s.job == job && s.inside != nil {
+			all = append(all, s.inside)
+		}
+	}
+	return all
+}
+
+// TellEnded has the owner of a job told of all calls that have ended.
+func (v inspected) TellEnded(job ids.JobID) {
+	for _, c := range v.n.callers(job) {
+		c.TellEnded()
+	}
+}
+
+// Underway gives the calls of a job that go straight and have not ended.
+func (v inspected) Underway(job ids.JobID) (all []talk.Underway) {
+	for _, c := range v.n.callers(job) {
+		all = append(all, c.Underway()...)
+	}
+	return all
+}
+
+// Came is what a call that went straight has come to, where its process has that.
+func (v inspected) Came(task ids.TaskID) (at talk.Came, known bool) {
+	for _, c := range v.n.callers(task.Job()) {
+		if at, known = c.Came(task); known {
+			break
+		}
+	}
+	return at, known
+}
+
+// Cancel cancels a call that goes straight in the process that has made it.
+func (v inspected) Cancel(by ids.ClientID, m wire.Cancel) error {
+	for _, c := range v.n.callers(m.Task.Job()) {
+		if c.ID() == by {
+			return c.Cancel(m)
+		}
+	}
+	return nil // its process is gone: the call too, or the owner has it
+}
 
 // refer gives what of a client's messages can go to an owner on another node, to which no call goes straight: its calls go by that owner.
 func (s *session) refer(msgs []wire.Msg) []wire.Msg {

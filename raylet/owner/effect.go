@@ -119,6 +119,7 @@ type Transition struct {
 	At      int64         // Unix ns; of RUNNING and what ends it, the worker's clock where it told
 	Times   *wire.Times   // of an ended attempt
 	Reason  *errs.Error   // why it failed, or runs again
-	Took    time.Duration // of what has ended: since it came, to 10 µs, modulo half a day
+	Took    time.Duration // of what has ended: since it came, to 10 µs, modulo half a day; negative: not known
 	Restart bool          // of an actor's creation: it runs again since the actor is restarted
+	Count   uint64        // of calls of one function that are known only by their number: Spec has no more than that; 0: it is one task
 }

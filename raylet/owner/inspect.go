@@ -105,6 +105,7 @@ type ActorView struct {
 	State    actor.State
 	Born     int64 // when its creation was submitted, Unix ns; 0: it is another job's
 	Foreign  bool  // another job's, to which calls are made from here
+	Shared   bool  // it may have calls that the owner does not know
 	Restarts int   // that were charged to it
 	Resets   int   // restarts that were not: another actor brought its process down
 	Due      int64 // when it restarts, Unix ns; 0: now, or it does not
@@ -120,6 +121,7 @@ func (a *actorRec) view() ActorView {
 	if v.Opts == nil {
 		v.Opts = &noOptions
 	}
+	v.Shared = v.Foreign || v.Opts.Detached || a.passed
 	if a.rec != nil {
 		v.Due, v.Born = a.rec.retryAt(), a.rec.born
 	}

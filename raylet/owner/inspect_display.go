@@ -6,7 +6,7 @@ import (
 )
 
 // displayState is a task's state as lists show it. That a call of an actor has begun nobody tells its owner: of those pushed and not
-// done the first run, as many as the actor runs at once. Where other jobs may call the actor too that is not known here, and a call
+// done the first run, as many as the actor runs at once. Where other jobs may call the actor too, or calls go straight to it, that is not known here, and a call
 // stays as it is.
 func (t *taskRec) displayState() task.State {
 	if t.isElsewhere() {
@@ -49,7 +49,7 @@ func (l *leaseRec) started() int {
 // countsRunning tells whether the calls on a lease are all that its actor has.
 func (l *leaseRec) countsRunning() bool {
 	a := l.actor
-	return a != nil && a.rec != nil && a.state == actor.Alive && a.opts != nil && !a.opts.Detached
+	return a != nil && a.rec != nil && a.state == actor.Alive && a.opts != nil && !a.opts.Detached && !a.passed
 }
 
 // concurrencyLimit is how many calls of a group, or with "" of none, an actor runs at once.

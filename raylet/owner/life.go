@@ -100,9 +100,11 @@ func (lf *life) end(t *taskRec, ev task.Event, err *errs.Error) {
 		t.ext().err = err
 	}
 	lf.tasks.move(t, ev)
-	if ev == task.Cancel {
+	switch {
+	case t.isCounted():
+	case ev == task.Cancel:
 		lf.stats.Cancelled++
-	} else {
+	default:
 		lf.stats.Failed++
 	}
 	if t.nret == wire.Streaming {

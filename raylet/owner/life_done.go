@@ -167,7 +167,9 @@ func (lf *life) finish(cl *clientRec, t *taskRec, d *wire.Done) {
 	lf.journal.logDone(t, d)
 	lf.noteAdopted(t)
 	lf.tasks.move(t, task.Finish)
-	lf.stats.Finished++
+	if !t.isCounted() {
+		lf.stats.Finished++
+	}
 	for i := range d.Results {
 		lf.values.accepted(cl, t.ret(uint32(i)), d, i)
 	}

@@ -37,7 +37,7 @@ func (lf *life) submit(cl *clientRec, spec *wire.TaskSpec) {
 	if spec.Opts.NumReturns > lf.returnsLimit() {
 		spec = withOneReturn(spec)
 	}
-	t := lf.newTask(spec, at)
+	t := lf.newTask(spec, at, nil)
 	t.ret0.noteMaker(cl)
 	lf.giveReturns(cl, t)
 	by := lf.tasks.task(spec.Parent)
@@ -82,8 +82,8 @@ func withOneReturn(spec *wire.TaskSpec) *wire.TaskSpec {
 	return &own
 }
 
-// newTask makes the record of a task and enters it where it belongs.
-func (lf *life) newTask(spec *wire.TaskSpec, at place) *taskRec {
+// newTask makes the record of a task and enters it where it belongs. ad is of a call that is adopted; nil: it is none.
+func (lf *life) newTask(spec *wire.TaskSpec, at place, ad *adoptedCall) *taskRec {
 	t := lf.tasks.newTaskRecord()
 	lf.tasks.born = max(lf.tasks.born+1, lf.now)
 	t.spec, t.nret, t.born, t.since, t.begun = spec, spec.Opts.NumReturns, lf.tasks.born, lf.now, ticks(lf.now)
@@ -122,6 +122,10 @@ func (lf *life) newTask(spec *wire.TaskSpec, at place) *taskRec {
 	}
 	t.state = task.PendingArgs
 	lf.tasks.byState[t.state]++
+	if ad != nil {
+		t.ext().adopted = ad
+		lf.tasks.elsewhere++
+	}
 	if lf.cfg.Transitions {
 		lf.tasks.changed(t, lf.now)
 	}

@@ -44,6 +44,7 @@ type actorRec struct {
 	moved     bool          // in this step, and its watchers are to hear
 	touched   bool          // in actors.touched
 	shown     shownInstance // the last that straight was told
+	passed    bool          // calls may have gone straight to it
 	loggedAt  uint64        // log position of its last record
 	logged    *record.Actor // what the log of a rebuilt core says
 }

@@ -89,7 +89,7 @@ func (rc *recovery) buildTask(ti *taskImage) {
 	name := ids.ObjectID{Task: ti.submit.Spec.ID}
 	_, at := rc.tasks.findOrPlace(&name)
 	rc.tasks.born = max(rc.tasks.born, ti.submit.Born-1) // which an older version did not write down: then it is in its order
-	t := rc.life.newTask(ti.submit.Spec, at)
+	t := rc.life.newTask(ti.submit.Spec, at, nil)
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
 	t.ret0.flags |= objOfDriver // for all that is known

@@ -39,6 +39,10 @@ func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *v
 
 // talk takes a message about calls that go straight, and is false if it is none. Where none do, calls go by the owner.
 func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
+	if m, ok := m.(*talk.Ended); ok {
+		st.callsEnded(m)
+		return true
+	}
 	if st.ways == nil {
 		return st.refer(cl, m)
 	}
@@ -186,6 +190,7 @@ func (st *straight) open(e *direct.WaysEffect) {
 		st.say(e.Client, &talk.Way{Actor: e.Actor, Err: errs.New(errs.CodeActorUnavailable, "actor %v is gone", e.Actor)})
 		return
 	}
+	a.passed = true
 	st.say(e.Client, &talk.Way{Actor: e.Actor, Instance: e.Instance, Channel: e.Channel, Retries: a.opts.MaxTaskRetries, Groups: a.groupNames()})
 }
 

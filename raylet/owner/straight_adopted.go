@@ -21,12 +21,18 @@ import (
 // here at once.
 type adoptedCall struct {
 	elsewhere bool
+	counted   bool         // it had ended before the owner was told of it: its process counts it, and tells what is recorded of it
 	by        ids.ClientID // who has told of it last
 }
 
 // isElsewhere tells whether another process has the call, and the owner waits for what it comes to.
 func (t *taskRec) isElsewhere() bool {
 	return t.x != nil && t.x.adopted != nil && t.x.adopted.elsewhere
+}
+
+// isCounted tells whether another process counts the task, and tells what is recorded of it.
+func (t *taskRec) isCounted() bool {
+	return t.x != nil && t.x.adopted != nil && t.x.adopted.counted
 }
 
 // leaveElsewhere makes a call a task like any other.
@@ -46,7 +52,7 @@ func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
 	known, at := st.tasks.findOrPlace(&name)
 	var t *taskRec
 	if known == nil {
-		t = st.newAdopted(cl, m.Spec, at)
+		t = st.newAdopted(cl, m.Spec, at, m.Outcome != nil)
 	} else {
 		t = known.rec
 	}
@@ -69,18 +75,18 @@ func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
 
 // newAdopted makes the record of a call that is elsewhere. Among the calls that the owner makes for its caller it has no number: it is made
 // behind those that are there.
-func (st *straight) newAdopted(cl *clientRec, spec *wire.TaskSpec, at place) *taskRec {
+func (st *straight) newAdopted(cl *clientRec, spec *wire.TaskSpec, at place, counted bool) *taskRec {
 	own := *spec
 	own.Seq = 0
 	refused := st.life.refuse(&own)
 	if own.Opts.NumReturns > st.life.returnsLimit() {
 		own = *withOneReturn(&own)
 	}
-	t := st.life.newTask(&own, at)
-	st.stats.Submitted++
+	t := st.life.newTask(&own, at, &adoptedCall{elsewhere: true, counted: counted})
+	if !counted {
+		st.stats.Submitted++
+	}
 	t.ret0.noteMaker(cl)
-	t.ext().adopted = &adoptedCall{elsewhere: true}
-	st.tasks.elsewhere++
 	t.flags |= taskTurn
 	by := st.tasks.task(own.Parent)
 	t.markDetached(by)
@@ -103,7 +109,7 @@ func outcomeOf(o *talk.Outcome) *direct.Outcome {
 	if o == nil {
 		return nil
 	}
-	return &direct.Outcome{Value: o.Results, Err: o.Err}
+	return &direct.Outcome{Value: o, Err: o.Err}
 }
 
 // told takes what the process of an actor says of a call whose caller is gone.
@@ -125,19 +131,26 @@ func (st *straight) resolveCall(e *direct.WaysEffect) {
 	if t == nil {
 		return
 	}
-	results, _ := e.Outcome.Value.([]wire.Result)
-	st.comeTo(t, &clientRec{peer: st.cfg.Job}, results, e.Outcome.Err) // whose store is that of the job's own node, as of all that are told here
+	o, _ := e.Outcome.Value.(*talk.Outcome)
+	if o == nil {
+		o = &talk.Outcome{Err: e.Outcome.Err}
+	}
+	st.comeTo(t, &clientRec{peer: st.cfg.Job}, o) // whose store is that of the job's own node, as of all that are told here
 }
 
 // comeTo ends a call that is elsewhere, as an attempt ends. Of any other, the outcome is of an attempt that was given up.
-func (st *straight) comeTo(t *taskRec, cl *clientRec, results []wire.Result, err *errs.Error) {
-	d := &wire.Done{Task: t.id(), Attempt: t.start, Results: results, Err: err}
+func (st *straight) comeTo(t *taskRec, cl *clientRec, o *talk.Outcome) {
+	err := o.Err
+	d := &wire.Done{Task: t.id(), Attempt: t.start, Results: o.Results, Err: err}
 	if !t.isElsewhere() {
 		st.values.dropResults(cl, d)
 		return
 	}
 	if err == nil {
 		err = misses(t, d)
+	}
+	if st.cfg.Transitions && o.Ran != nil && !t.isCounted() {
+		st.changes = append(st.changes, ranAs(t.spec, t.tries+1, o.Ran))
 	}
 	if err == nil {
 		st.life.reach(t)

@@ -60,6 +60,7 @@ func (st *straight) linked(cl *clientRec, m *talk.Linked) {
 		st.toClient(cl, &talk.Over{Actor: m.Actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: st.calls.callDied(st.actors.actorFor(m.Actor))}})
 		return
 	}
+	a.passed = true
 	st.show(a)
 	has := direct.HasChannel{Client: cl.id, Actor: m.Actor, Instance: m.Instance, Channel: m.Channel}
 	switch now := &a.shown; {

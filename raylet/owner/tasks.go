@@ -29,6 +29,9 @@ func (ts *tasks) move(t *taskRec, ev task.Event) {
 }
 
 func (ts *tasks) changed(t *taskRec, at int64) {
+	if t.isCounted() {
+		return
+	}
 	ch := Transition{Spec: t.spec, State: t.state, Attempt: t.start, At: at, Restart: t == ts.restarting}
 	if ch.Restart {
 		ts.restarting = nil
@@ -38,6 +41,9 @@ func (ts *tasks) changed(t *taskRec, at int64) {
 	}
 	if l := t.lease; l != nil {
 		ch.Lease, ch.Worker = l.id, l.worker.id
+	}
+	if t.isElsewhere() {
+		ch.elsewhere(t)
 	}
 	if t.x != nil && (t.state.Terminal() || t.state == task.PendingArgs || t.state == task.Backoff) {
 		ch.Reason = t.x.err

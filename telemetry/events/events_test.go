@@ -312,3 +312,13 @@ func BenchmarkRecord(b *testing.B) {
 		})
 	}
 }
+
+// Tasks that are known by their number only are counted, and none of them is recorded.
+func TestCountsOfTasks(t *testing.T) {
+	r := New(Config{})
+	spec := &wire.TaskSpec{Kind: wire.TaskActorCall, Opts: &wire.TaskOptions{Func: "f"}}
+	r.Record([]owner.Transition{{Spec: spec, State: task.Finished, At: 1, Count: 1000}, {Spec: spec, State: task.Finished, At: 1}})
+	if st := r.Stats(); st.Recorded != 1 || st.Dropped != 1000 || st.States[task.Finished] != 1001 {
+		t.Errorf("the record says %+v", st)
+	}
+}

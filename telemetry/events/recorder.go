@@ -97,8 +97,12 @@ func (r *Recorder) Record(changes []owner.Transition) {
 	before := r.recorded
 	for i := range changes {
 		ch := &changes[i]
-		r.counts[ch.State&15]++
+		r.counts[ch.State&15] += max(1, ch.Count)
 		if r.keep == 0 {
+			continue
+		}
+		if ch.Count > 0 {
+			r.dropped += ch.Count
 			continue
 		}
 		if ch.At >= r.until {

@@ -12,11 +12,12 @@ import (
 	"mobula/wire"
 )
 
-// Actors are the metrics of actors by class: restarts, and how long calls take. The first maxClasses
+// Actors are the metrics of actors by class: restarts, how calls end, and how long they take. The first maxClasses
 // classes have names of their own, further ones are summed as "other".
 type Actors struct {
 	restarts *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	ended    *prometheus.CounterVec
 
 	mu      sync.Mutex
 	classes map[string]*class // guarded by mu: by name
@@ -27,6 +28,7 @@ type class struct {
 	name     string
 	restarts prometheus.Counter
 	seconds  callTimes
+	ended    [16]prometheus.Counter // by the state in which calls end
 }
 
 type callTimes interface {
@@ -45,9 +47,12 @@ func newActors() *Actors {
 			Name: "mobula_actor_restarts_total", Help: "Restarts of actors, by class, whether they were charged or not.",
 		}, []string{"class"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "mobula_actor_call_seconds", Help: "Time from a call's arrival at its node to its end, by the actor's class.",
+			Name: "mobula_actor_call_seconds", Help: "Time from a call's arrival at its node to its end, by the actor's class; where many go straight, of some of them.",
 			Buckets: []float64{1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100},
 		}, []string{"class"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mobula_actor_calls_total", Help: "Calls of actors that have ended, by the actor's class and the state in which they did.",
+		}, []string{"class", "state"}),
 		classes: make(map[string]*class), byFunc: make(map[string]*class),
 	}
 }
@@ -68,7 +73,7 @@ func (a *Actors) Record(changes []owner.Transition) {
 			a.mu.Lock()
 			a.class(nameOf(ch.Spec.Opts)).restarts.Inc()
 			a.mu.Unlock()
-		case ch.Spec.Kind == wire.TaskActorCall && ch.State.Terminal() && ch.State != task.Cancelled:
+		case ch.Spec.Kind == wire.TaskActorCall && ch.State.Terminal():
 			a.called(ch)
 		}
 	}
@@ -76,6 +81,10 @@ func (a *Actors) Record(changes []owner.Transition) {
 
 func (a *Actors) called(ch *owner.Transition) {
 	c := a.ofMethod(ch.Spec.Opts)
+	c.ended[ch.State&15].Add(float64(max(1, ch.Count)))
+	if ch.Count > 0 || ch.Took < 0 || ch.State == task.Cancelled {
+		return
+	}
 	if !ch.Spec.Trace.Sampled() {
 		c.seconds.Observe(ch.Took.Seconds())
 		return
@@ -109,6 +118,11 @@ func (a *Actors) class(name string) *class {
 	}
 	if c == nil {
 		c = &class{name: name, restarts: a.restarts.WithLabelValues(name), seconds: a.seconds.WithLabelValues(name).(callTimes)}
+		for _, s := range task.States() {
+			if s.Terminal() {
+				c.ended[s&15] = a.ended.WithLabelValues(name, s.String())
+			}
+		}
 		a.classes[name] = c
 	}
 	return c

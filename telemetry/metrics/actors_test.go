@@ -77,6 +77,37 @@ func TestActorsByClass(t *testing.T) {
 	}
 }
 
+// Calls that are known by their number only are counted, and have no time.
+func TestCallsAreCounted(t *testing.T) {
+	m := New(func(context.Context) Snapshot { return Snapshot{} })
+	many, untimed := call("app/counter.Inc", task.Finished, 0, wire.TraceContext{}), call("app/counter.Inc", task.Failed, -1, wire.TraceContext{})
+	many.Count = 1000
+	m.Actors.Record([]owner.Transition{
+		many, untimed,
+		call("app/counter.Get", task.Finished, time.Second, wire.TraceContext{}),
+		call("app/counter.Get", task.Running, 0, wire.TraceContext{}),
+		call("app/counter.Get", task.Cancelled, time.Second, wire.TraceContext{}),
+	})
+	got := map[string]float64{}
+	fs, err := m.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fs {
+		for _, x := range f.Metric {
+			if f.GetName() == "mobula_actor_calls_total" && x.Label[0].GetValue() == "app/counter" {
+				got[x.Label[1].GetValue()] = x.Counter.GetValue()
+			}
+		}
+	}
+	if len(got) != 3 || got["FINISHED"] != 1001 || got["FAILED"] != 1 || got["CANCELLED"] != 1 {
+		t.Errorf("calls %v", got)
+	}
+	if h := find(t, m, "mobula_actor_call_seconds", "app/counter").Histogram; h.GetSampleCount() != 1 {
+		t.Errorf("times %v", h)
+	}
+}
+
 func TestClassesAreBounded(t *testing.T) {
 	count := func(n int) int {
 		m := New(func(context.Context) Snapshot { return Snapshot{} })

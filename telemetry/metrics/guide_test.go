@@ -19,8 +19,8 @@ func TestTheGuideNamesTheMetrics(t *testing.T) {
 		named[string(m[1])] = true
 	}
 	m, a := newMailboxes(), newActors()
-	descs := make(chan *prometheus.Desc, len(families)+4)
-	for _, c := range []prometheus.Collector{&node{}, m.depth, m.age, a.restarts, a.seconds} {
+	descs := make(chan *prometheus.Desc, len(families)+5)
+	for _, c := range []prometheus.Collector{&node{}, m.depth, m.age, a.restarts, a.seconds, a.ended} {
 		c.Describe(descs)
 	}
 	close(descs)

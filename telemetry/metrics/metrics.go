@@ -35,7 +35,7 @@ type Set struct {
 // New makes the metrics of a node; ask gives the state at a scrape and must respect ctx.
 func New(ask func(ctx context.Context) Snapshot) *Set {
 	s := &Set{Registry: prometheus.NewPedanticRegistry(), Mailboxes: newMailboxes(), Actors: newActors()}
-	s.MustRegister(&node{ask}, s.Mailboxes.depth, s.Mailboxes.age, s.Actors.restarts, s.Actors.seconds,
+	s.MustRegister(&node{ask}, s.Mailboxes.depth, s.Mailboxes.age, s.Actors.restarts, s.Actors.seconds, s.Actors.ended,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }

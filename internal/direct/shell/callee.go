@@ -52,6 +52,7 @@ type Callee struct {
 	under int // guarded by mu: calls under way
 	holds any // guarded by mu: what holds the actor while there are some; nil: nothing
 	let   any // guarded by mu: of these, what this step lets go of
+	Own   any // guarded by mu: of who makes the calls, for Up and All
 
 	known   bool     // guarded by mu: what the actor says of its calls
 	retries int32    // guarded by mu
@@ -93,6 +94,9 @@ func (c *Callee) Begin(k *Call) bool {
 	c.leave()
 	return true
 }
+
+// Callee is where a call was made; nil: it was not begun.
+func (k *Call) Callee() *Callee { return k.of }
 
 // tell takes an event that is not of a call.
 func (c *Callee) tell(e direct.Event) {

@@ -118,7 +118,7 @@ func (l *link) send(k *Call) after {
 		in = new(direct.Incoming)
 	}
 	k.went = true
-	in.ID, in.Group, in.Payload = k.ID, k.Group, k
+	in.ID, in.Tries, in.Group, in.Payload = k.ID, k.Tries(), k.Group, k
 	m := l.to
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -89,6 +89,19 @@ func (p *Process) all() []*Callee {
 	return all
 }
 
+// All visits the Callees, each under its lock.
+func (p *Process) All(visit func(*Callee)) {
+	for _, c := range p.all() {
+		c.visit(visit)
+	}
+}
+
+func (c *Callee) visit(f func(*Callee)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c)
+}
+
 // OwnerLost says that the owner was made anew: it is told and asked again what the one before was.
 func (p *Process) OwnerLost() {
 	for _, c := range p.all() {

@@ -85,7 +85,10 @@ func TestAPanicEndsTheInstance(t *testing.T) {
 		tries := 0
 		run := func(in *direct.Incoming) direct.Finished {
 			if seqOf(in) == 3 {
-				if tries++; tries < 3 {
+				if tries++; in.Tries != int32(tries-1) {
+					t.Errorf("%s: try %d comes as one after %d retries", how, tries, in.Tries)
+				}
+				if tries < 3 {
 					fail()
 				}
 			}

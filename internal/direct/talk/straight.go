@@ -1,6 +1,9 @@
 package talk
 
-import "mobula/wire"
+import (
+	"mobula/internal/ids"
+	"mobula/wire"
+)
 
 // Straight is what a call that goes straight is to the actor's process: the Own of its shell.Call. It is no stream.
 type Straight interface {
@@ -9,9 +12,17 @@ type Straight interface {
 	Announce()                  // has the owner know of the call: before a result of it is stored
 }
 
-// Answer is the Value of a call's Outcome, by pointer; nil where there is neither a result nor something to keep. Keep holds the references in the results, or in the error,
-// until the Answer is not needed any more.
+// Answer is the Value of a call's Outcome, by pointer; nil where there is neither a result nor something to keep or to tell. Keep holds the references in the results, or in
+// the error, until the Answer is not needed any more.
 type Answer struct {
 	Results []wire.Result
 	Keep    any
+	Ran     *Run // of a call whose spec says when it was made; nil: its times were not taken
+}
+
+// Run says where a call ran, and when.
+type Run struct {
+	Worker ids.ClientID
+	Lease  ids.LeaseID
+	Times  wire.Times
 }

@@ -67,6 +67,31 @@ type Adopt struct {
 type Outcome struct {
 	Results []wire.Result
 	Err     *errs.Error
+	Ran     *Run // nil: its times were not taken
+}
+
+// Ended tells, now and then, of calls that have ended without the owner having been told of them: a call that is adopted later is none more. Each is in Counts, or
+// among Calls: those whose spec says when they were made, and some that have failed.
+type Ended struct {
+	local
+	Counts []EndedCount
+	Calls  []EndedCall
+}
+
+// EndedCount counts the calls of one function.
+type EndedCount struct {
+	Opts                        *wire.TaskOptions // of one of them
+	Finished, Failed, Cancelled uint64
+	Retried                     uint64 // times that calls were made again, of those among Calls too
+}
+
+// EndedCall is one call.
+type EndedCall struct {
+	Spec  *wire.TaskSpec
+	At    int64 // Unix ns
+	Tries int32 // retries that it has used
+	Err   *errs.Error
+	Ran   *Run // nil: its times were not taken
 }
 
 // From the owner to a process that calls.

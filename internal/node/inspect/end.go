@@ -27,6 +27,9 @@ func (n *Inspector) Cancel(ctx context.Context, r state.CancelRequest) (done sta
 	if err != nil {
 		return done, err
 	}
+	if done, found, err := cancelCall(ctx, n, o, id.Task, r); found || err != nil {
+		return done, err
+	}
 	was, err := n.taskIn(ctx, o, id.Task)
 	switch {
 	case err != nil:

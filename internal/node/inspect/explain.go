@@ -97,11 +97,17 @@ func (n *Inspector) explainTask(ctx context.Context, id ids.TaskID, depth int) (
 	if err != nil {
 		return ex, err
 	}
+	if ex, found, err := explainCall(ctx, n, o, id); found || err != nil {
+		return ex, err
+	}
 	found, err := n.taskIn(ctx, o, id)
 	switch {
 	case err != nil:
 		return ex, err
 	case found == nil:
+		if ex, known := explainCame(n, id); known {
+			return ex, nil
+		}
 		return n.explainGone(id)
 	}
 	w := *found
@@ -156,8 +162,8 @@ func (n *Inspector) taskSummary(ctx context.Context, ex *state.Explanation, w *o
 		return fmt.Sprintf("runs again in %v: %s", n.in(w.Due), reason(w.Reason)), nil
 	case task.Submitted:
 		what := "waits there for its turn"
-		if w.Of != nil && (w.Of.Foreign || w.Of.Opts.Detached) {
-			what = "runs there or waits for its turn" // behind calls of other jobs, which this one's owner does not know
+		if w.Of != nil && w.Of.Shared {
+			what = "runs there or waits for its turn" // behind calls of which this job's owner does not know
 		}
 		return fmt.Sprintf("was pushed to %s %v ago and %s", n.workerName(w.Worker), since, what), nil
 	case task.Running, task.RunningInGet:
@@ -228,8 +234,7 @@ func (n *Inspector) actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 	if a == nil {
 		return "waits for its actor"
 	}
-	name := fmt.Sprintf("actor %v (%s)", a.ID, taskName(a.Opts))
-	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times and %d times more because of others, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Resets, a.Pending, a.Queued))
+	name := aboutActor(ex, a)
 	switch {
 	case a.Due != 0:
 		return fmt.Sprintf("waits for %s, restarting in %v: %s", name, n.in(a.Due), reason(a.Cause))
@@ -239,6 +244,13 @@ func (n *Inspector) actorTurn(ex *state.Explanation, w *owner.TaskWhy) string {
 		return fmt.Sprintf("waits for its turn on %s behind %s", name, places(w.Ahead))
 	}
 	return "waits for an earlier call of the same caller to " + name
+}
+
+// aboutActor adds what is known of the actor of a call, and gives its name.
+func aboutActor(ex *state.Explanation, a *owner.ActorView) string {
+	name := fmt.Sprintf("actor %v (%s)", a.ID, taskName(a.Opts))
+	ex.Details = append(ex.Details, fmt.Sprintf("%s is %s, restarted %d times and %d times more because of others, with %d calls that have not ended, %d of them not pushed", name, a.State, a.Restarts, a.Resets, a.Pending, a.Queued))
+	return name
 }
 
 func places(n int) string {
@@ -345,6 +357,9 @@ func (n *Inspector) explainObject(ctx context.Context, id ids.ObjectID, depth in
 	case err != nil:
 		return ex, err
 	case found == nil:
+		if ex, known, err := explainResult(ctx, n, o, id); known || err != nil {
+			return ex, err
+		}
 		return ex, errs.New(errs.CodeNotFound, "object %v is not known: nothing refers to it any more, or there never was one", id)
 	}
 	w := *found

@@ -9,6 +9,7 @@ import (
 	"mobula/actors"
 	"mobula/gcs"
 	"mobula/gcs/directory"
+	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/internal/steady"
@@ -35,7 +36,14 @@ type Node interface {
 	Clients() []*Client          // in order of id
 	Client(ids.ClientID) *Client // nil: it is gone
 	Report(ids.ClientID) (said wire.Stats, ok bool)
-	Graphs() []state.Graph  // that run
+	Graphs() []state.Graph // that run
+
+	// Of calls that go past their job's owner: see calls.go.
+	TellEnded(ids.JobID)
+	Underway(ids.JobID) []talk.Underway
+	Came(ids.TaskID) (at talk.Came, known bool)
+	Cancel(by ids.ClientID, m wire.Cancel) error
+
 	Listed() string         // the node's name, as rows have it; empty: it is of no cluster
 	NameOf(ids.Home) string // of another node
 

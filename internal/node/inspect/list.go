@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/state"
@@ -42,17 +43,25 @@ func (n *Inspector) Tasks(ctx context.Context, q state.Query) (page state.List[s
 		if !jobPasses(q.Filters, o.Job) {
 			continue
 		}
-		err := scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanTasks(scanPart) },
-			func(s *owner.Scan, p *rowsOf[owner.TaskView]) bool {
-				return s.NextTasks(pass.keep(pager.Bound(), &p.skipped), func(v owner.TaskView) { p.rows = append(p.rows, v) })
-			}, func(p *rowsOf[owner.TaskView]) {
-				pager.Skip(p.skipped)
-				for i := range p.rows {
-					if pass.passes(&p.rows[i]) {
-						pager.Add(p.rows[i])
+		calls, err := underway(ctx, n, o)
+		for i := range calls.views {
+			if v := &calls.views[i]; pass.state(v.State) && pass.passes(v) {
+				pager.Add(*v)
+			}
+		}
+		if err == nil {
+			err = scanOwner(ctx, n, o, func(c *owner.Core) *owner.Scan { return c.ScanTasks(scanPart) },
+				func(s *owner.Scan, p *rowsOf[owner.TaskView]) bool {
+					return s.NextTasks(pass.keep(pager.Bound(), calls.at, &p.skipped), func(v owner.TaskView) { p.rows = append(p.rows, v) })
+				}, func(p *rowsOf[owner.TaskView]) {
+					pager.Skip(p.skipped)
+					for i := range p.rows {
+						if pass.passes(&p.rows[i]) {
+							pager.Add(p.rows[i])
+						}
 					}
-				}
-			})
+				})
+		}
 		if err != nil && !n.ended(o) {
 			return page, err
 		}
@@ -141,15 +150,23 @@ func (n *Inspector) taskFilters(filters []state.Filter) (*taskTest, error) {
 	return t, nil
 }
 
-// keep says which tasks a part of a scan makes views of. Where the state decides alone, tasks behind
+// state is the part of the filters by state.
+func (t *taskTest) state(st task.State) bool {
+	for _, pass := range t.states {
+		if !pass(st) {
+			return false
+		}
+	}
+	return true
+}
+
+// keep says which tasks a part of a scan makes views of: none of those that others know more of. Where the state decides alone, tasks behind
 // bound, which cannot come on the page, are only counted.
-func (t *taskTest) keep(bound *owner.TaskView, skipped *int) func(*ids.TaskID, int64, task.State) bool {
+func (t *taskTest) keep(bound *owner.TaskView, others map[ids.TaskID]*talk.Underway, skipped *int) func(*ids.TaskID, int64, task.State) bool {
 	alone := len(t.rest)+len(t.slow) == 0
 	return func(id *ids.TaskID, born int64, st task.State) bool {
-		for _, pass := range t.states {
-			if !pass(st) {
-				return false
-			}
+		if !t.state(st) || len(others) > 0 && others[*id] != nil {
+			return false
 		}
 		if alone && bound != nil && newest(born, bound.Born, *id, bound.ID) > 0 {
 			*skipped++
@@ -159,7 +176,7 @@ func (t *taskTest) keep(bound *owner.TaskView, skipped *int) func(*ids.TaskID, i
 	}
 }
 
-// passes is the part of the filters that keep has left.
+// passes is the rest of the filters.
 func (t *taskTest) passes(v *owner.TaskView) bool {
 	for _, pass := range t.rest {
 		if !pass(v) {
@@ -230,7 +247,14 @@ func (n *Inspector) Actors(ctx context.Context, q state.Query) (page state.List[
 		if err != nil && !n.ended(o) {
 			return page, err
 		}
+		calls, err := underway(ctx, n, o)
+		if err != nil && !n.ended(o) {
+			return page, err
+		}
 		for _, a := range all {
+			if seen := calls.actors[a.ID]; seen != nil {
+				a = *seen
+			}
 			if row := n.actorRow(&a); !a.Foreign && state.Pass(&row, q.Filters) {
 				pager.Add(a)
 			}

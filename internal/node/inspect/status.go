@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"mobula/internal/direct/talk"
+	"mobula/internal/ids"
 	"mobula/internal/state"
 	"mobula/objectstore"
 	"mobula/raylet"
@@ -77,14 +79,33 @@ func (n *Inspector) Snapshot(ctx context.Context) metrics.Snapshot {
 	return g.out
 }
 
+// figures are an owner's.
+type figures struct {
+	counts        owner.Counters
+	gauges        owner.Gauges
+	actors, tasks map[string]int
+	alive, calls  map[string]int // by class
+}
+
+// underway adds the calls that go past the owner, and gives how many of each actor it does not know.
+func (f *figures) underway(all []talk.Underway) map[ids.ActorID]int {
+	pending := make(map[ids.ActorID]int)
+	for i := range all {
+		u := &all[i]
+		if f.tasks[callState(u).String()]++; u.Known { // it counts it as waiting, unless it has just ended
+			if waits := task.PendingActor.String(); f.tasks[waits] > 0 {
+				f.tasks[waits]--
+			}
+			continue
+		}
+		f.counts.Submitted++
+		pending[u.Spec.Actor]++
+	}
+	return pending
+}
+
 // job adds an owner's part.
 func (g *gather) job(ow *Owner) {
-	type figures struct {
-		counts        owner.Counters
-		gauges        owner.Gauges
-		actors, tasks map[string]int
-		alive, calls  map[string]int // by class
-	}
 	classes := g.n.node.Parts().Classes
 	j := state.Job{ID: ow.Job.String(), Namespace: g.n.node.Namespace(ow.Job), Node: g.n.node.Listed()}
 	for _, s := range g.n.node.Clients() {
@@ -93,10 +114,14 @@ func (g *gather) job(ow *Owner) {
 		}
 	}
 	part(g, ow.Ref.Name(), func(ctx context.Context) (figures, error) {
+		g.n.node.TellEnded(ow.Job)
+		under := g.n.node.Underway(ow.Job)
 		return InOwner(ctx, ow, func(c *owner.Core) figures {
 			f := figures{counts: c.Counters(), gauges: c.Gauges(), actors: map[string]int{}, tasks: map[string]int{}, alive: map[string]int{}, calls: map[string]int{}}
 			c.States(func(s task.State, k int) { f.tasks[s.String()] = k })
+			pending := f.underway(under)
 			c.Actors(func(a owner.ActorView) bool {
+				a.Pending += pending[a.ID]
 				class := classes.Class(a.Opts)
 				f.calls[class] += a.Pending
 				if a.Foreign {

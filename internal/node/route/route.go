@@ -58,7 +58,7 @@ func Of(own ids.JobID, from Asker, m wire.Msg) (to Place, job ids.JobID) {
 	case *wire.Bye:
 		return Goodbye, 0
 	case *talk.AskWay, *talk.AskWord, *talk.Linked, *talk.HangUp, *talk.Adopt, *talk.Lives, *talk.Told, *talk.Waits, *talk.WaitOver, *talk.Runs, *talk.Ran,
-		*talk.CancelMade:
+		*talk.CancelMade, *talk.Ended:
 		if from.IsLocal() {
 			return Owner, own
 		}
