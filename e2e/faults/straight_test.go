@@ -59,7 +59,7 @@ func TestTheOwnerCrashesUnderStraightCalls(t *testing.T) {
 		}
 		return c
 	}
-	for crash := range harness.Size(8, 100) {
+	for crash := range harness.Size(12, 100) {
 		before := restarts(n, owner().Path)
 		remove := faults.Inject(actors.Fault{Kind: "owner", Nth: 1 + r.IntN(60), Action: actors.PanicMidStep})
 		harness.Eventually(t, ctx, "the owner crashed and was restarted", func() bool { return restarts(n, owner().Path) > before })
