@@ -136,7 +136,7 @@ func needs(nodes []waitNode) []ids.ObjectID {
 	out := make([]ids.ObjectID, len(nodes))
 	for i := range nodes {
 		if nodes[i].h.isStraight() {
-			return nil // longWaits tells of that
+			return nil // toldWaits tells of that
 		}
 		out[i] = nodes[i].h.id
 	}

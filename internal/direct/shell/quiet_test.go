@@ -6,7 +6,7 @@ import (
 	"mobula/internal/direct"
 )
 
-// The ends of calls that nobody waits for are told together: when the mailbox has nothing to run, when they are many, or with one that somebody waits for, and before it.
+// The ends of calls that nobody waits for are told together: when the mailbox has nothing to run, when they are many, at a sweep, or with one that somebody waits for, and before it.
 func TestQuietCalls(t *testing.T) {
 	var stop, goOn chan struct{}
 	run := func(in *direct.Incoming) direct.Finished {
@@ -54,9 +54,18 @@ func TestQuietCalls(t *testing.T) {
 		if told(asked) != 1 || told(quiet...) != len(quiet) || told(second) != 1 {
 			t.Errorf("with the answer that is waited for %d of %d others were told", told(quiet...)+told(second), len(quiet)+1)
 		}
+		fourth := begin(-4, true)
+		goOn <- struct{}{}
+		<-stop
+		n.rest()
+		box, _, _ := n.state()
+		before := told(third)
+		if box.Sweep(2); before != 0 || told(third) != 1 {
+			t.Errorf("behind a call that takes long %d ends were told, and with the next sweep %d", before, told(third))
+		}
 		goOn <- struct{}{}
 		n.rest()
-		if told(third) != 1 {
+		if told(fourth) != 1 {
 			t.Error("a mailbox that has nothing to run has not told of the last call")
 		}
 		if c.under != 0 {

@@ -93,14 +93,16 @@ func (r *runner) finish(in *direct.Incoming) {
 	later.do()
 }
 
-// Sweep ends the goroutines of a mailbox that had nothing to run for so many sweeps.
+// Sweep sends answers that were held back behind a call that takes long, and ends the goroutines of a mailbox that had nothing to run for so many sweeps.
 func (m *Mailbox) Sweep(sweeps int) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.idle++; m.idle < sweeps {
-		return
+	m.postQuiet()
+	if m.idle++; m.idle >= sweeps {
+		m.endParked()
 	}
-	m.endParked()
+	later := m.takeAfter()
+	m.mu.Unlock()
+	later.do()
 }
 
 // Close has the goroutines of an instance that has ended end, each when its call has.
