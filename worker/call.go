@@ -207,7 +207,7 @@ func (r *runner) invoke(d *wire.Done, one *[1]wire.Result) (keep any) {
 		ctx, after = e.cfg.Context(ctx, spec, cl.tc.Attempt)
 	}
 	if spec.Opts.NumReturns == wire.Streaming {
-		s := e.openStream(cl, spec)
+		s := e.openStream(r.lane, cl, spec)
 		defer e.closeStream(s)
 		r.arg.Emit = s.emit
 		defer func() { d.Items = s.count() }()

@@ -100,7 +100,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 	}
 	if k, ok := in.Payload.(*shell.Call); ok {
 		if s, ok := k.Own.(talk.Straight); ok {
-			if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall && spec.Opts.NumReturns != wire.Streaming {
+			if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall {
 				return wire.ExecTask{Spec: spec, Attempt: uint32(in.Tries) + 1, Args: s.Arguments()}, s, nil
 			}
 		}
@@ -178,13 +178,13 @@ func (h *hosted) ran(r *runner) *talk.Run {
 
 // outcome is what is told of a call that went straight.
 func (a *answer) outcome(d *wire.Done, keep any, ran *talk.Run) *direct.Outcome {
-	if d.Err == nil && d.Results == nil && keep == nil && ran == nil {
+	if d.Err == nil && d.Results == nil && d.Items == 0 && keep == nil && ran == nil {
 		return &nothing
 	}
 	if a == nil {
 		a = new(answer)
 	}
-	a.Ran = ran
+	a.Ran, a.Items = ran, d.Items
 	if a.Results, a.Keep = d.Results, keep; keep != nil {
 		a.Results = slices.Clone(d.Results) // who has a result does not keep that too
 	}

@@ -12,6 +12,7 @@ import (
 // stream is the producing side of one streaming task.
 type stream struct {
 	e    *Executor
+	lane *lane
 	cl   *call
 	spec *wire.TaskSpec
 
@@ -24,8 +25,8 @@ type stream struct {
 	closed   bool          // guarded by mu: the function has returned
 }
 
-func (e *Executor) openStream(cl *call, spec *wire.TaskSpec) *stream {
-	s := &stream{e: e, cl: cl, spec: spec}
+func (e *Executor) openStream(l *lane, cl *call, spec *wire.TaskSpec) *stream {
+	s := &stream{e: e, lane: l, cl: cl, spec: spec}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.streams[spec.ID] = s
@@ -74,7 +75,7 @@ func (s *stream) emit(o registry.Output) error {
 		return err
 	}
 	m := &wire.StreamItem{Task: s.spec.ID, Attempt: s.cl.tc.Attempt, Index: i}
-	r := &runner{lane: s.cl.lane, call: s.cl, task: wire.ExecTask{Spec: s.spec}}
+	r := &runner{lane: s.lane, call: s.cl, task: wire.ExecTask{Spec: s.spec}}
 	defer func() {
 		for _, b := range r.made { // sealed, unless writing failed
 			b.Abort()
@@ -104,8 +105,10 @@ func (s *stream) room() (uint32, error) {
 		return s.items, err
 	}
 	s.mu.Unlock()
-	s.cl.Blocked(s.cl.ctx.std(), nil) // the consumer may need the CPU
-	defer s.cl.Unblocked(&s.cl.ctx)
+	if b := s.cl.tc.Blocker; b != nil { // one that has come straight holds nothing
+		b.Blocked(s.cl.ctx.std(), nil) // the consumer may need the CPU
+		defer b.Unblocked(&s.cl.ctx)
+	}
 	for {
 		s.mu.Lock()
 		if ok, err := s.freeLocked(limit); ok || err != nil {

@@ -2,7 +2,9 @@ package faults
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,10 +28,31 @@ func (a *account) Pass(ctx context.Context, to mobula.ActorRef[account], n int) 
 	return []mobula.Ref[int]{accountAdd.Go(ctx, to, mobula.V(n))}, nil
 }
 
+// Steps streams n numbers, every third with many bytes.
+func (a *account) Steps(_ context.Context, n int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for i := range n {
+			page := make([]byte, 8+btoi(i%3 == 2)*150_000)
+			binary.LittleEndian.PutUint64(page, uint64(a.sum+i))
+			if !yield(page, nil) {
+				return
+			}
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 var (
 	accounts    = mobula.RegisterActor0("e2e/account", func(context.Context) (*account, error) { return &account{}, nil })
 	accountAdd  = mobula.RegisterMethod1(accounts, "Add", (*account).Add)
 	accountPass = mobula.RegisterMethod2(accounts, "Pass", (*account).Pass)
+	accountStep = mobula.RegisterStreamMethod1(accounts, "Steps", (*account).Steps)
 	echo        = mobula.Register1("e2e/echo", func(_ context.Context, n int) (int, error) { return n, nil })
 )
 
@@ -115,6 +138,21 @@ func straightLoad(ctx context.Context, calls *atomic.Int64, stop chan struct{}) 
 			return fmt.Errorf("the call that an actor made came to %d, %w, want %d", got, err, sum)
 		}
 		inner[0].Release()
-		calls.Add(22)
+		i := 0
+		for r, err := range accountStep.Go(ctx, a, mobula.V(9), mobula.Backpressure(2)) {
+			if err != nil {
+				return fmt.Errorf("item %d of a stream: %w", i, err)
+			}
+			b, err := r.Get(ctx)
+			if err != nil || int(binary.LittleEndian.Uint64(b)) != sum+i {
+				return fmt.Errorf("item %d of a stream of %d has %d bytes, %w", i, sum, len(b), err)
+			}
+			r.Release()
+			i++
+		}
+		if i != 9 {
+			return fmt.Errorf("a stream of 9 items has %d", i)
+		}
+		calls.Add(23)
 	}
 }

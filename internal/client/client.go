@@ -105,7 +105,7 @@ func New(cfg Config) *Client {
 	c.gets.soon.every, c.gets.long.every = tellWaitAfter, b.cfg.WarnAfter
 	c.puts.base, c.puts.memory, c.puts.handles, c.puts.outbox, c.puts.credit = b, &c.memory, &c.handles, o, &c.credit
 	c.announcing.base, c.announcing.outbox, c.announcing.gets = b, o, &c.gets
-	c.streams.base, c.streams.handles, c.streams.outbox, c.streams.straight = b, &c.handles, o, &c.straight
+	c.streams.base, c.streams.handles, c.streams.outbox = b, &c.handles, o
 	c.actorWatches.base, c.actorWatches.outbox, c.actorWatches.straight = b, o, &c.straight
 	c.requests.base, c.requests.outbox, c.requests.turns = b, o, freeTurns()
 	c.watchers = watchers{base: b, handles: &c.handles, outbox: o, credit: &c.credit, gets: &c.gets, straight: &c.straight, rooms: new(rooms)}

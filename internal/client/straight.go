@@ -32,7 +32,6 @@ type straight struct {
 
 	mu       sync.Mutex
 	adopting map[ids.TaskID]*message // guarded by mu: of which the owner was told, and has not answered
-	waiting  map[ids.TaskID]*message // guarded by mu: that go by the owner, and were not submitted yet
 	sweeper  *time.Timer             // guarded by mu
 	sweeping bool                    // guarded by mu
 	shut     bool                    // guarded by mu
@@ -61,8 +60,7 @@ type message struct {
 	told  atomic.Bool               // the owner knows of it, by Adopt or as a task
 	task  atomic.Bool               // it was submitted
 	left  atomic.Int32              // results that somebody holds
-	done  bool                      // gone is closed; guarded by straight.mu
-	gone  chan struct{}             // of one that goes by the owner from the start: closed when it was submitted, or has ended before
+	done  bool                      // it has ended; guarded by straight.mu
 	inner atomic.Pointer[[]*Handle] // that its results have references to, held as long as these; nil: none
 }
 
@@ -81,7 +79,7 @@ func (s *straight) enter(boxes *shell.Mailboxes) {
 	if s.boxes = boxes; boxes == nil {
 		return
 	}
-	s.adopting, s.waiting = make(map[ids.TaskID]*message), make(map[ids.TaskID]*message)
+	s.adopting = make(map[ids.TaskID]*message)
 	s.calls = shell.NewProcess(s.cfg.CacheBytes, s)
 	s.room.base = s.base
 	s.room.add(straightWindow)
@@ -93,9 +91,6 @@ func (s *straight) takes(tc *TaskContext, spec *wire.TaskSpec) bool {
 	return s.boxes != nil && spec.Kind == wire.TaskActorCall && spec.Seq == 0 && (tc.Spec == nil || tc.Once) && spec.Actor.Job() == s.cfg.Welcome.Job
 }
 
-// byOwner tells whether a call is the owner's affair in any case: it has the items of streams.
-func byOwner(spec *wire.TaskSpec) bool { return spec.Opts.NumReturns == wire.Streaming }
-
 // submit makes a call, and gives a handle for each of its returns. It blocks only for room.
 func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
 	m := &message{spec: spec, tc: tc, cost: wire.CostOfSpec(spec)}
@@ -103,20 +98,17 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 	if err := s.room.admit(ctx, tc, m.cost); err != nil {
 		return nil, err
 	}
-	m.ByOwner = byOwner(spec)
-	if !m.ByOwner {
-		s.resolveArguments(m)
+	if m.Shared = spec.Opts.NumReturns == wire.Streaming; m.Shared {
+		spec.Promises = endOfCall // if it goes by the owner in the end, something tells of its end
 	}
+	s.resolveArguments(m)
 	s.hold(m)
-	if m.ByOwner {
-		s.awaitsSubmit(m)
-	}
 	if len(m.args) > 0 {
 		s.outbox.Uncork() // what they are is known to the owner before the actor's process asks for it
 	}
 	m.Tells = len(m.hs) == 0
 	m.Quiet = m.Tells && m.end == nil && len(m.args) == 0
-	if !m.ByOwner && spec.Submitted == 0 && s.times() {
+	if !m.Shared && spec.Submitted == 0 && s.times() {
 		spec.Submitted = s.clock.Now()
 	}
 	s.begin(m)

@@ -80,9 +80,6 @@ func (s *straight) callOf(task ids.TaskID) *message {
 	if s.boxes == nil {
 		return nil
 	}
-	if m := s.unsubmitted(task); m != nil {
-		return m
-	}
 	id := task.Return(0)
 	sh := s.handles.table.shard(id)
 	sh.mu.Lock()

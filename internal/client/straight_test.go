@@ -236,71 +236,79 @@ func TestReferencesInCallsAreHeld(t *testing.T) {
 	a.until("what the result refers to is released with it", func() bool { return !a.held[gives] })
 }
 
-// A stream goes by the owner, after all that has gone straight; what is called behind it goes when it has ended.
-func TestCallsKeepTheirOrderOverBothWays(t *testing.T) {
-	run := make(chan struct{}, 2)
-	a := newHost(t, func(s *wire.TaskSpec) *direct.Outcome { <-run; return says(s.ID.String()) })
-	one, h1 := a.call(plain)
-	two, _ := a.call(&wire.TaskOptions{Func: "f", NumReturns: wire.Streaming})
-	three, h3 := a.call(plain)
-	submits := func() (all []*wire.TaskSpec) {
-		for _, m := range saw[*wire.Submit](a) {
-			if m.Spec.Kind == wire.TaskActorCall {
-				all = append(all, m.Spec)
-			}
+// A stream goes in its place among the calls. The owner is told of it before it is sent and before its items are asked for, and of its end when it has ended.
+func TestAStreamGoesStraight(t *testing.T) {
+	run := make(chan struct{})
+	var ran []ids.TaskID
+	a := newHost(t, func(s *wire.TaskSpec) *direct.Outcome {
+		<-run
+		ran = append(ran, s.ID)
+		if s.Opts.NumReturns == wire.Streaming {
+			return &direct.Outcome{Value: &talk.Answer{Items: 3}}
 		}
-		return all
-	}
-	a.mu.Lock()
-	if len(submits()) != 0 {
-		t.Error("a call overtakes one that has gone straight")
-	}
-	a.mu.Unlock()
-	run <- struct{}{}
-	wantValue(t, a.c, h1[0], one.ID.String())
-	a.until("the second is submitted", func() bool { s := submits(); return len(s) == 1 && s[0] == two && two.Seq == 1 })
-	run <- struct{}{} // for the third, which does not go yet
-	if h3[0].Ready() {
-		t.Error("a call overtakes one that goes by the owner")
-	}
-	end := ids.Derive(two.ID, uint64(wire.EndOfCall)).Return(0)
-	a.until("its end is asked for", func() bool { return len(a.subs[end]) > 0 })
-	a.resolveInline(end, "")
-	wantValue(t, a.c, h3[0], three.ID.String())
-	for _, h := range []*Handle{h1[0], h3[0]} {
-		h.Release()
-	}
-	a.c.Flush()
-	a.until("what was submitted is released", func() bool { return !a.held[end] })
-}
-
-// A stream goes by the owner too. Its reader does not ask before the owner knows it.
-func TestAStreamIsReadOnceItIsSubmitted(t *testing.T) {
-	run := make(chan struct{}, 1)
-	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { <-run; return says("it") })
-	_, _ = a.call(plain)
-	spec, _ := a.call(&wire.TaskOptions{Func: "f", NumReturns: wire.Streaming}, func(s *wire.TaskSpec) { a.c.Reads(s.ID) })
+		return says(s.ID.String())
+	})
+	one, _ := a.call(plain)
+	two, _ := a.call(&wire.TaskOptions{Func: "f", NumReturns: wire.Streaming}, func(s *wire.TaskSpec) { a.c.Reads(s.ID) })
+	three, h3 := a.call(plain)
 	item := make(chan error)
 	go func() {
-		_, _, err := a.c.Next(t.Context(), spec.ID, 0)
+		_, _, err := a.c.Next(t.Context(), two.ID, 0)
 		item <- err
 	}()
-	run <- struct{}{}
-	a.until("it is asked for", func() bool { return len(saw[*wire.StreamNext](a)) == 1 })
-	a.mu.Lock()
-	asked := false
-	for _, m := range a.log {
-		if s, ok := m.(*wire.Submit); ok && s.Spec == spec && asked {
-			t.Error("an item was asked for before the submit")
-		}
-		_, next := m.(*wire.StreamNext)
-		asked = asked || next
+	a.until("an item is asked for", func() bool { return len(saw[*wire.StreamNext](a)) == 1 })
+	for range 3 {
+		run <- struct{}{}
 	}
+	var told []*talk.Adopt
+	a.until("its end is told", func() bool {
+		told = saw[*talk.Adopt](a)
+		return len(told) > 0 && told[len(told)-1].Outcome != nil
+	})
+	a.mu.Lock()
+	first := slices.IndexFunc(a.log, func(m wire.Msg) bool { ad, is := m.(*talk.Adopt); return is && ad.Spec.ID == two.ID })
+	asked := slices.IndexFunc(a.log, func(m wire.Msg) bool { _, is := m.(*wire.StreamNext); return is })
+	submits := len(saw[*wire.Submit](a)) - 1 // but for the actor's
 	a.mu.Unlock()
-	a.emit(spec.ID, 0, wire.Result{})
+	if asked < first {
+		t.Error("an item was asked for before the owner knew of the stream")
+	}
+	if submits > 0 {
+		t.Errorf("%d calls went by the owner", submits)
+	}
+	for _, ad := range told {
+		if ad.Spec.ID != two.ID || (ad.Channel == 0 || ad.No != 2) && ad.Outcome == nil && ad != told[0] {
+			t.Errorf("the owner hears of %v on channel %d as number %d", ad.Spec.ID, ad.Channel, ad.No)
+		}
+	}
+	if n := told[len(told)-1].Outcome.Items; n != 3 {
+		t.Errorf("it is told that there were %d items", n)
+	}
+	a.emit(two.ID, 0, wire.Result{})
 	if err := <-item; err != nil {
 		t.Error(err)
 	}
+	wantValue(t, a.c, h3[0], three.ID.String())
+	if want := []ids.TaskID{one.ID, two.ID, three.ID}; !slices.Equal(ran, want) {
+		t.Errorf("%v ran, want %v", ran, want)
+	}
+}
+
+// Where there is no channel a stream is submitted, in its place, and calls behind it go when it has ended.
+func TestAStreamGoesByTheOwner(t *testing.T) {
+	a := newHost(t, nil)
+	a.way = talk.Way{Actor: a.actor, ByOwner: true}
+	two, _ := a.call(&wire.TaskOptions{Func: "f", NumReturns: wire.Streaming})
+	a.until("it is submitted", func() bool { return len(saw[*wire.Submit](a)) == 2 })
+	end := ids.Derive(two.ID, uint64(wire.EndOfCall)).Return(0)
+	a.until("its end is asked for", func() bool { return len(a.subs[end]) > 0 })
+	a.resolveInline(end, "")
+	testkit.Eventually(t, "what was submitted is released", func() bool {
+		a.c.Flush()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return !a.held[end]
+	})
 }
 
 // Where there is no channel all calls are tasks; where the actor is dead they fail.

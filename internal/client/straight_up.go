@@ -86,7 +86,11 @@ func outcomeOf(o *direct.Outcome) talk.Outcome {
 	if o.Err != nil {
 		return talk.Outcome{Err: o.Err, Ran: ranOf(o)}
 	}
-	return talk.Outcome{Results: resultsOf(o), Ran: ranOf(o)}
+	to := talk.Outcome{Ran: ranOf(o)}
+	if a, ok := o.Value.(*talk.Answer); ok {
+		to.Results, to.Items = a.Results, a.Items
+	}
+	return to
 }
 
 // ranOf says when a call ran; nil: nobody has taken the time.
@@ -176,7 +180,7 @@ func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 
 // isOver notes that a call is under way no more.
 func (s *straight) isOver(m *message) {
-	if m.gone == nil && m.spec.Deadline == 0 {
+	if m.spec.Deadline == 0 {
 		return
 	}
 	s.mu.Lock()
@@ -184,7 +188,6 @@ func (s *straight) isOver(m *message) {
 	if m.timer != nil {
 		m.timer.Stop()
 	}
-	s.isGone(m)
 	m.done = true
 }
 

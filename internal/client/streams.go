@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"mobula/internal/direct"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -12,9 +11,8 @@ import (
 // streams are the streams that this process reads, and the items that its goroutines wait for.
 type streams struct {
 	*base
-	handles  *handles
-	outbox   *outbox
-	straight *straight
+	handles *handles
+	outbox  *outbox
 
 	mu   sync.Mutex
 	open map[itemKey]*itemWait   // guarded by mu
@@ -51,9 +49,6 @@ func (s *streams) reads(task ids.TaskID) bool {
 // is cancelled.
 func (s *streams) Leave(task ids.TaskID) {
 	s.Unread(task)
-	if m := s.straight.unsubmitted(task); m != nil {
-		m.Cancel(direct.Wish{})
-	}
 	_ = s.outbox.send(&wire.Release{IDs: []ids.ObjectID{task.Stream()}}) // if the connection is gone, so is the stream
 }
 
@@ -95,10 +90,6 @@ func (s *streams) Next(ctx context.Context, task ids.TaskID, i uint32) (*Handle,
 	w.readers++
 	s.mu.Unlock()
 	if fresh {
-		if err := s.straight.awaitSubmit(ctx, task); err != nil {
-			s.leave(k, w)
-			return nil, false, err
-		}
 		if err := s.outbox.send(&wire.StreamNext{Task: task, Index: i, Leaves: true}); err != nil {
 			s.leave(k, w)
 			return nil, false, err

@@ -18,7 +18,8 @@ type Call struct {
 	Group   int        // the concurrency group, by its place among the actor's
 	Bytes   int64      // what it takes of the credit
 	Retries int32      // MaxTaskRetries; -1: without bound
-	ByOwner bool       // its caller may run again and would repeat it, or it is a stream
+	ByOwner bool       // its caller may run again and would repeat it
+	Shared  bool       // the owner is told of it before it is sent: it has something of it before its end
 	touched bool
 	Payload any // for who sends it
 	Missing int // arguments that are not there yet when it is made

@@ -148,13 +148,16 @@ func (c *Caller) Idle() bool {
 func (c *Caller) begin(k *Call) {
 	c.order++
 	k.touched = false
-	c.touch(k).standing = standing{order: c.order, missing: int32(k.Missing)}
+	c.touch(k).standing = standing{order: c.order, missing: int32(k.Missing), adopted: k.Shared}
 	switch {
 	case c.way == dead && !k.ByOwner:
 		c.settle(k, &Outcome{Err: c.dead})
 	case c.way == straight && k.missing == 0 && !k.ByOwner && c.nothingBefore(k) && c.ch.takes(k):
 		c.send(k)
 	default:
+		if k.adopted {
+			c.adopt(k)
+		}
 		l := c.line(k.Caller)
 		l.calls.Push(k)
 		c.pump(l)

@@ -57,7 +57,7 @@ func (j *journal) nextRecord() uint64 {
 func (j *journal) logSubmit(t *taskRec, parent ids.ActorID) {
 	no := j.optionsNo(t.spec.Opts)
 	at := len(j.logbuf)
-	j.logbuf = record.AppendSubmit(j.logbuf, j.nextRecord(), t.spec, record.Submission{OptsNo: no, Born: t.born, Parent: parent, DetachedDescendant: t.detachedDescendant})
+	j.logbuf = record.AppendSubmit(j.logbuf, j.nextRecord(), t.spec, record.Submission{OptsNo: no, Born: t.born, Parent: parent, DetachedDescendant: t.detachedDescendant, Elsewhere: t.isElsewhere()})
 	j.logged(at, &t.cookie)
 }
 
@@ -128,7 +128,7 @@ func (j *journal) logFailed(t *taskRec, err *errs.Error) {
 // logRetry records that an attempt was charged, or is being cancelled.
 func (j *journal) logRetry(t *taskRec) {
 	at := len(j.logbuf)
-	r := record.Retry{Task: t.id(), Attempt: t.start, Tries: t.tries, Cancelled: t.flags&taskCancelled != 0}
+	r := record.Retry{Task: t.id(), Attempt: t.start, Tries: t.tries, Cancelled: t.flags&taskCancelled != 0, Elsewhere: t.isElsewhere()}
 	if t.x != nil {
 		r.Errors, r.Insist = t.x.errors, t.x.forceAfterGrace
 	}

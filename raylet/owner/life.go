@@ -55,7 +55,7 @@ func (lf *life) noteAdopted(t *taskRec) {
 	}
 	if t.isElsewhere() {
 		lf.tasks.leaveElsewhere(t)
-		if t.live > 0 {
+		if t.live > 0 && !t.x.adopted.logged {
 			lf.journal.logSubmit(t, ids.ActorID{})
 		}
 	}

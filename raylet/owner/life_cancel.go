@@ -61,8 +61,9 @@ func (lf *life) cancelTask(t *taskRec, force bool) {
 		lf.actors.killActor(&wire.KillActor{Actor: t.actor.id})
 		return
 	}
-	if t.isElsewhere() && !force {
-		return // who has it is told
+	if t.isElsewhere() && !force { // who has it is told
+		lf.streams.cutStream(t)
+		return
 	}
 	if !t.state.OnWorker() {
 		lf.withdraw(t)

@@ -170,7 +170,7 @@ func (os *objects) drop(o *objRec) {
 	if o.flags&objPromised != 0 {
 		os.up.maybeUnneeded(o)
 	}
-	logged := o.bytesInLog()
+	tells := o.state == object.Stored || o.bytesInLog() >= logItem
 	switch o.state {
 	case object.Pending:
 		if o.flags&(objPlaceholder|objPromised) == objPlaceholder {
@@ -212,12 +212,13 @@ func (os *objects) drop(o *objRec) {
 	}
 	if o.rec.live == 0 {
 		os.up.reap(o.rec)
-	} else if o.rec.nret == wire.Streaming && logged >= logItem {
+	} else if o.rec.nret == wire.Streaming && tells {
 		os.journal.logFreed(o)
 	}
 }
 
-// logItem is how many bytes of a stream's item are worth a record that it was freed, which takes some 40. A stream may go on for ever.
+// logItem is how many bytes of a stream's item are worth a record that it was freed, which takes some 40. A stream may go on for ever. One that the store had is told of in any
+// case: a rebuilt owner would miss it there.
 const logItem = 256
 
 // bytesInLog is how much of an object's value is in the log.

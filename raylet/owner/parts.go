@@ -66,7 +66,7 @@ func New(cfg Config) *Core {
 	c.foreign = &foreign{step: s, clients: c.clients, leases: c.leases, calls: c.calls, actors: c.actors}
 	c.life = &life{step: s, journal: c.journal, tasks: c.tasks, objects: c.objects, clients: c.clients, promises: c.promises, values: c.values, memory: c.memory,
 		leases: c.leases, streams: c.streams, lineage: c.lineage, calls: c.calls, actors: c.actors, foreign: c.foreign}
-	c.straight = newStraight(s, c.journal, c.tasks, c.objects, c.clients, c.values, c.calls, c.actors, c.life)
+	c.straight = newStraight(s, c.journal, c.tasks, c.objects, c.clients, c.values, c.streams, c.calls, c.actors, c.life)
 	c.deadlocks = newDeadlocks(s, c.tasks, c.objects, c.clients, c.leases, c.actors, c.life)
 	c.deaths = &deaths{step: s, journal: c.journal, tasks: c.tasks, clients: c.clients, memory: c.memory, leases: c.leases, calls: c.calls, actors: c.actors, foreign: c.foreign, life: c.life}
 	c.peers = newPeers(s, c.journal, c.copies, c.borrows, c.objects, c.clients, c)

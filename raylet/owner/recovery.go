@@ -383,6 +383,7 @@ func (rc *recovery) reconcile() {
 			rc.calls.touchActor(a)
 		}
 	}
+	rc.straight.unheardOf()
 	rc.keepArgs()
 	rc.leaveDeadNodes()
 	rc.tasks.eachTask(func(t *taskRec) {

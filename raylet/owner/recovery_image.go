@@ -163,6 +163,14 @@ func (im *image) object(o *objectImage) {
 	}
 }
 
+// adopted is what is known of a call that is elsewhere; nil: it is not.
+func (t *taskImage) adopted() *adoptedCall {
+	if !t.submit.Elsewhere || t.done != nil || t.retry != nil && !t.retry.Elsewhere {
+		return nil
+	}
+	return &adoptedCall{elsewhere: true, logged: true}
+}
+
 // result gives the last result of a return, and of which attempt it is; nil: none is in an end of the task.
 func (t *taskImage) result(i uint32) (*wire.Result, uint32) {
 	for _, d := range slices.Backward(append(t.results, t.done)) {

@@ -89,7 +89,7 @@ func (rc *recovery) buildTask(ti *taskImage) {
 	name := ids.ObjectID{Task: ti.submit.Spec.ID}
 	_, at := rc.tasks.findOrPlace(&name)
 	rc.tasks.born = max(rc.tasks.born, ti.submit.Born-1) // which an older version did not write down: then it is in its order
-	t := rc.life.newTask(ti.submit.Spec, at, nil)
+	t := rc.life.newTask(ti.submit.Spec, at, ti.adopted())
 	ti.rec = t
 	t.cookie, t.doneAt = ti.cookie, ti.doneAt
 	t.ret0.flags |= objOfDriver // for all that is known
@@ -282,7 +282,11 @@ func (rc *recovery) buildLife(ti *taskImage) {
 		rc.buildCreation(t)
 		return
 	}
-	if !t.state.Terminal() {
+	switch {
+	case t.isElsewhere():
+		rc.straight.built(t, parent)
+		return
+	case !t.state.Terminal():
 		rc.life.accept(t, parent)
 		return
 	}

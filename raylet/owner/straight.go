@@ -21,6 +21,7 @@ type straight struct {
 	objects *objects
 	clients *clients
 	values  *values
+	streams *streams
 	calls   *calls
 	actors  *actors
 	life    *life
@@ -29,8 +30,8 @@ type straight struct {
 	busy    bool                // todo is being done
 }
 
-func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *values, cc *calls, as *actors, lf *life) *straight {
-	st := &straight{step: s, journal: j, tasks: ts, objects: os, clients: cs, values: vs, calls: cc, actors: as, life: lf}
+func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *values, ss *streams, cc *calls, as *actors, lf *life) *straight {
+	st := &straight{step: s, journal: j, tasks: ts, objects: os, clients: cs, values: vs, streams: ss, calls: cc, actors: as, life: lf}
 	if s.cfg.StraightCalls {
 		st.ways = direct.NewWays()
 	}

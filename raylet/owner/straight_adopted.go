@@ -19,8 +19,11 @@ import (
 // The log has nothing of it until its end is known, or it is the owner's to make: a rebuilt owner must not make what another process has under way. Of
 // an end the log has the results first, then the submission: one without the other is nothing. A cancel of it is passed on to who has it; with force it ends
 // here at once.
+//
+// A stream is told of before it is sent, since its items are the owner's: straight_streams.go.
 type adoptedCall struct {
 	elsewhere bool
+	logged    bool         // the log has the submission, with that it is elsewhere
 	counted   bool         // it had ended before the owner was told of it: its process counts it, and tells what is recorded of it
 	by        ids.ClientID // who has told of it last
 }
@@ -67,7 +70,7 @@ func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
 		st.life.giveReturns(cl, t)
 	}
 	if t.isElsewhere() {
-		t.tries = uint32(max(m.Tries, 0))
+		t.tries = max(t.tries, uint32(max(m.Tries, 0))) // the owner may have taken one
 	}
 	st.tell(direct.Adopting{Client: cl.id, Call: t.id(), Actor: t.actor.id, Order: m.Order, Channel: m.Channel, No: m.No, Retries: retries(t), Tries: m.Tries,
 		Outcome: outcomeOf(m.Outcome)})
@@ -87,21 +90,26 @@ func (st *straight) newAdopted(cl *clientRec, spec *wire.TaskSpec, at place, cou
 		st.stats.Submitted++
 	}
 	t.ret0.noteMaker(cl)
-	t.flags |= taskTurn
 	by := st.tasks.task(own.Parent)
 	t.markDetached(by)
 	t.detachedDescendant = t.detachedDescendant || by == nil && cl.hostsDetached()
-	st.life.noteParent(t, by)
-	t.actor = st.actors.actorFor(own.Actor)
-	t.actor.pending++
-	st.objects.holdArgs(t)
+	st.enterElsewhere(t, by)
 	if t.nret == wire.Streaming {
-		refused = errs.New(errs.CodeInvalid, "%s is a stream, whose items only the owner can take", own.Opts.Func)
+		st.logElsewhere(t)
 	}
 	if refused != nil && refused.Code != errs.CodeDeadline { // what it came to in time its process knows
 		st.life.fail(t, refused)
 	}
 	return t
+}
+
+// enterElsewhere has a call's actor and arguments wait for it. by has made it; nil: it is not known any more.
+func (st *straight) enterElsewhere(t, by *taskRec) {
+	t.flags |= taskTurn
+	st.life.noteParent(t, by)
+	t.actor = st.actors.actorFor(t.spec.Actor)
+	t.actor.pending++
+	st.objects.holdArgs(t)
 }
 
 // outcomeOf is what a call came to, as the core of ways passes it on.
@@ -141,12 +149,18 @@ func (st *straight) resolveCall(e *direct.WaysEffect) {
 // comeTo ends a call that is elsewhere, as an attempt ends. Of any other, the outcome is of an attempt that was given up.
 func (st *straight) comeTo(t *taskRec, cl *clientRec, o *talk.Outcome) {
 	err := o.Err
-	d := &wire.Done{Task: t.id(), Attempt: t.start, Results: o.Results, Err: err}
+	d := &wire.Done{Task: t.id(), Attempt: t.start, Results: o.Results, Items: o.Items, Err: err}
 	if !t.isElsewhere() {
 		st.values.dropResults(cl, d)
 		return
 	}
-	if err == nil {
+	switch {
+	case t.nret == wire.Streaming && st.makesAgain(t, err):
+		return
+	case err != nil:
+	case t.nret == wire.Streaming:
+		err = st.endStream(t, d.Items)
+	default:
 		err = misses(t, d)
 	}
 	if st.cfg.Transitions && o.Ran != nil && !t.isCounted() {
@@ -183,11 +197,18 @@ func (st *straight) makeCall(e *direct.WaysEffect) {
 	if t == nil || !t.isElsewhere() || st.ended { // or it ends with the job
 		return
 	}
+	st.makeHere(t, uint32(max(e.Tries, 0)))
+}
+
+// makeHere makes a call the owner's that was elsewhere.
+func (st *straight) makeHere(t *taskRec, tries uint32) {
 	st.tasks.leaveElsewhere(t)
 	st.followAlias(t)
-	t.tries = uint32(max(e.Tries, 0))
-	st.journal.logSubmit(t, ids.ActorID{})
-	if t.tries > 0 || t.start > 0 {
+	t.tries, t.start = tries, max(t.start, tries)
+	if !t.x.adopted.logged {
+		st.journal.logSubmit(t, ids.ActorID{})
+	}
+	if t.tries > 0 || t.start > 0 || t.x.adopted.logged {
 		st.journal.logRetry(t)
 	}
 	t.flags &^= taskTurn

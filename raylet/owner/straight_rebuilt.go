@@ -41,11 +41,13 @@ func (rc *recovery) adoptCalls() {
 	}
 }
 
-// tellsOfCalls tells of the messages by which a client says what the log does not know.
+// tellsOfCalls tells of the messages by which a client says what the log does not know. The end of a stream comes behind its items.
 func tellsOfCalls(m wire.Msg) bool {
-	switch m.(type) {
-	case *talk.Linked, *talk.Adopt:
+	switch m := m.(type) {
+	case *talk.Linked:
 		return true
+	case *talk.Adopt:
+		return m.Outcome == nil || m.Spec.Opts.NumReturns != wire.Streaming
 	}
 	return false
 }

@@ -71,13 +71,16 @@ func (ss *streams) streamItem(cl *clientRec, m *wire.StreamItem) {
 		ss.toClient(cl, &wire.StreamAck{Task: m.Task, Consumed: math.MaxUint32}) // nobody holds it up: it is to end
 		return
 	}
+	if t.isElsewhere() {
+		t.start = m.Attempt // as who makes it counts
+	}
 	s := t.x.stream
 	o := s.item(m.Index)
 	if o == nil {
 		o = ss.newItem(t, m.Index)
 	}
 	if o == nil {
-		ss.up.requestEnd(t)
+		ss.stopProducer(t)
 		ss.up.fail(t, errs.New(errs.CodeInvalid, "%s streams more than %d items", t.name(), maxReturns))
 		return
 	}
@@ -304,6 +307,9 @@ func (ss *streams) leaveStream(t *taskRec, cl *clientRec) {
 		return
 	}
 	if !t.state.Terminal() && s.length < 0 {
+		if t.isElsewhere() {
+			ss.tellProducer(t)
+		}
 		ss.up.cancelTask(t, false)
 	}
 	ss.closeStream(t)
@@ -356,7 +362,8 @@ func (ss *streams) flushStreams() {
 	for _, t := range ss.dirtyStream {
 		s := t.x.stream
 		s.dirty = false
-		if !t.state.OnWorker() || t.lease == nil {
+		w := t.producer()
+		if w == nil {
 			continue
 		}
 		n := t.ackedIndex()
@@ -364,7 +371,7 @@ func (ss *streams) flushStreams() {
 			n = math.MaxUint32 // nobody is waited for
 		}
 		if n > 0 {
-			ss.toClient(t.lease.worker, &wire.StreamAck{Task: t.id(), Consumed: n})
+			ss.toClient(w, &wire.StreamAck{Task: t.id(), Consumed: n})
 		}
 	}
 	clear(ss.dirtyStream)

@@ -1,6 +1,7 @@
 package owner
 
 import (
+	"mobula/internal/direct"
 	"mobula/internal/errs"
 	"mobula/raylet/owner/object"
 	"mobula/wire"
@@ -37,7 +38,18 @@ func backpressure(t *taskRec) uint32 { return uint32(max(t.options().Backpressur
 // backpressured tells whether the running attempt waits for its readers.
 func (t *taskRec) backpressured() bool {
 	ahead := backpressure(t)
-	return ahead > 0 && !t.x.stream.closed && t.state.OnWorker() && t.lease != nil && t.announcedItems() >= t.ackedIndex()+ahead
+	return ahead > 0 && !t.x.stream.closed && t.producer() != nil && t.announcedItems() >= t.ackedIndex()+ahead
+}
+
+// producer is the process that makes a stream's items now, as far as is known; nil: none does.
+func (t *taskRec) producer() *clientRec {
+	switch {
+	case t.isElsewhere() && t.actor.lease != nil:
+		return t.actor.lease.worker
+	case t.state.OnWorker() && t.lease != nil:
+		return t.lease.worker
+	}
+	return nil
 }
 
 // lostItem notes that an item is to be made again, and ends an attempt that would never come to it; false: no retry is left for that.
@@ -63,8 +75,26 @@ func (ss *streams) restartStream(t *taskRec) bool {
 	}
 	ss.stats.Reconstructed++
 	t.x.restartRequested = true
-	ss.leases.toLease(t.lease, &wire.CancelTask{Task: t.id()})
+	ss.tellProducer(t)
 	return true
+}
+
+// tellProducer tells an attempt to end.
+func (ss *streams) tellProducer(t *taskRec) {
+	if t.isElsewhere() {
+		ss.tasks.unwanted = append(ss.tasks.unwanted, unwanted{call: t.id()})
+		return
+	}
+	ss.leases.toLease(t.lease, &wire.CancelTask{Task: t.id()})
+}
+
+// stopProducer ends the attempt of a stream that fails: at last by force.
+func (ss *streams) stopProducer(t *taskRec) {
+	if t.isElsewhere() {
+		ss.tasks.unwanted = append(ss.tasks.unwanted, unwanted{t.id(), direct.Wish{Insist: true}})
+		return
+	}
+	ss.up.requestEnd(t)
 }
 
 // findMissingItem looks, when an attempt is held up, whether an item is missing that it has passed.
@@ -75,7 +105,7 @@ func (ss *streams) findMissingItem(t *taskRec) {
 	}
 	i := s.missing()
 	if s.holes = i >= 0; s.holes && uint32(i) < t.announcedItems() && !ss.restartStream(t) {
-		ss.up.requestEnd(t)
+		ss.stopProducer(t)
 		ss.up.fail(t, errs.New(errs.CodeObjectLost, "item %d of %s was lost by the store, and no retry is left", i, t.name()))
 	}
 }

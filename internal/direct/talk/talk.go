@@ -66,6 +66,7 @@ type Adopt struct {
 // Outcome is what a call came to: a result for each return, or an error.
 type Outcome struct {
 	Results []wire.Result
+	Items   uint32 // of a stream
 	Err     *errs.Error
 	Ran     *Run // nil: its times were not taken
 }

@@ -42,6 +42,7 @@ func appendSubmit(b []byte, submission *Submission, spec *wire.TaskSpec) []byte 
 	b = protofield.PutBool(b, 16, submission.DetachedDescendant)
 	b = protofield.PutInt(b, 17, submission.Born)
 	b = protofield.PutNumbers(b, 14, spec.Promises)
+	b = protofield.PutBool(b, 18, submission.Elsewhere)
 	return b
 }
 
@@ -83,6 +84,8 @@ func readSubmit(b []byte, r *Submit) error {
 			r.Born = f.Int()
 		case 14:
 			r.Spec.Promises, err = protofield.Numbers[uint32](f)
+		case 18:
+			r.Elsewhere = f.N != 0
 		}
 		return err
 	})
@@ -160,6 +163,7 @@ func appendRetry(b []byte, r *Retry) []byte {
 	b = protofield.PutUint(b, 5, uint64(r.Errors))
 	b = protofield.PutBool(b, 6, r.Insist)
 	b = protofield.PutUint(b, 7, uint64(r.Length))
+	b = protofield.PutBool(b, 8, r.Elsewhere)
 	return b
 }
 
@@ -180,6 +184,8 @@ func readRetry(b []byte, r *Retry) error {
 			r.Insist = f.N != 0
 		case 7:
 			r.Length = uint32(f.N)
+		case 8:
+			r.Elsewhere = f.N != 0
 		}
 		return err
 	})

@@ -29,6 +29,7 @@ type Submission struct {
 	Born               int64       // when it was, Unix ns; 0: an older version wrote the record
 	Parent             ids.ActorID // of an actor that escalates: the actor that has created it
 	DetachedDescendant bool        // who submitted it belongs to a detached actor
+	Elsewhere          bool        // the process that called has it, and not the owner, until a Retry says otherwise or it has ended
 }
 
 // Done is the end of a task.
@@ -55,6 +56,7 @@ type Retry struct {
 	Cancelled bool
 	Insist    bool   // the cancel is by force after a grace
 	Length    uint32 // of a stream that an attempt came to the end of, and 1; 0: none did
+	Elsewhere bool   // as in Submission
 }
 
 // Forget names what is forgotten: objects, and tasks with all of their returns, which
