@@ -45,6 +45,7 @@ type spec struct {
 	settled  *Outcome
 	left     bool // its reference was let go
 	released bool
+	told     bool // the owner was written that there is such a call
 	repeats  bool // its caller runs again if its process dies
 }
 
@@ -218,7 +219,7 @@ func (s *sim) make(p *process) {
 	caller = ids.Derive(caller, uint64(p.name[1]))
 	p.seqs[caller]++
 	k := &Call{ID: ids.Derive(caller, uint64(p.seqs[caller])), Caller: caller, Group: s.rnd.IntN(2), Bytes: int64(1 + s.rnd.IntN(40)), Retries: int32(max(0, s.rnd.IntN(4)-1))}
-	k.ByOwner = s.rnd.IntN(8) == 0
+	k.ByOwner, k.Shared = s.rnd.IntN(8) == 0, s.rnd.IntN(5) == 0
 	repeats := s.rnd.IntN(4) == 0 // its caller is a task with retries
 	if repeats {
 		k.Caller = ids.Derive(k.Caller, 7)
@@ -245,7 +246,7 @@ func (s *sim) runAgain(gone *process) {
 			if !x.repeats {
 				continue
 			}
-			k := &Call{ID: x.call.ID, Caller: x.call.Caller, Group: x.call.Group, Bytes: x.call.Bytes, Retries: x.call.Retries, ByOwner: x.call.ByOwner}
+			k := &Call{ID: x.call.ID, Caller: x.call.Caller, Group: x.call.Group, Bytes: x.call.Bytes, Retries: x.call.Retries, ByOwner: x.call.ByOwner, Shared: x.call.Shared}
 			y := &spec{call: k, by: p, at: x.at, seq: x.seq, repeats: true}
 			s.of[k] = y
 			p.mine = append(p.mine, y)
@@ -461,6 +462,9 @@ func (p *process) do(f Effect) {
 		if c == nil {
 			s.fatalf("%s sends on channel %d, which it has not", p.name, f.Channel)
 		}
+		if k.Shared && !s.of[k].told {
+			s.fatalf("call %v is sent, and the owner is to be told of it before", short(k.ID))
+		}
 		in := &Incoming{ID: k.ID, Group: k.Group, Payload: k}
 		if c.open() {
 			c.calls = append(c.calls, &Arrived{f.Channel, in})
@@ -487,6 +491,7 @@ func (p *process) do(f Effect) {
 		s.check(x, f.Outcome)
 	case Adopt:
 		s.seen["adopted"]++
+		s.of[k].told = true
 		tries, channel, no, o := k.Tries(), f.Channel, f.No, f.Outcome
 		write(func() { n.adopt(p, k, channel, no, tries, o) })
 		if s.fault == adoptedTwice {

@@ -40,9 +40,10 @@ var says = map[string]Said{"": SaidNothing, "waits": SaidWaits, "begun": SaidBeg
 
 func (s *story) run() {
 	switch s.Cmd {
-	case "call": // call NAME [by=TASK] [retries=N] [bytes=N] [missing=N] [owner]
+	case "call": // call NAME [by=TASK] [retries=N] [bytes=N] [missing=N] [owner] [shared]
 		k := s.call(s.Word(0))
 		k.Retries, k.Bytes, k.Missing, k.ByOwner = int32(s.Int("retries", 0)), int64(s.Int("bytes", 1)), s.Int("missing", 0), s.Has("owner")
+		k.Shared = s.Has("shared")
 		s.step(Begin{k})
 	case "argument": // argument NAME [failed]
 		var err *errs.Error

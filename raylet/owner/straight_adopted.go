@@ -267,8 +267,9 @@ func (st *straight) validate(*recount) error {
 		if !t.isElsewhere() {
 			continue
 		}
-		if n++; t.state != task.PendingArgs || t.deps > 0 || t.in != nil || !st.ways.Knows(id) {
-			return fmt.Errorf("task %v is elsewhere, and %v, waits for %d arguments, is known: %v", id, t.state, t.deps, st.ways.Knows(id))
+		known := st.recovering || st.ways != nil && st.ways.Knows(id) // whose it is, it may not have been said yet
+		if n++; t.state != task.PendingArgs || t.deps > 0 || t.in != nil || !known {
+			return fmt.Errorf("task %v is elsewhere, and %v, waits for %d arguments, is known: %v", id, t.state, t.deps, known)
 		}
 	}
 	if n != st.tasks.elsewhere || len(st.todo)+len(st.tasks.settled)+len(st.tasks.unwanted) > 0 {
