@@ -13,7 +13,7 @@ func (c *Cluster) Status(ctx context.Context) (NodeStatus, error) {
 	return ask[NodeStatus](ctx, c, state.MethodStatus, struct{}{})
 }
 
-// ListTasks lists tasks of all jobs, under way or remembered, the last submitted first.
+// ListTasks lists tasks of all jobs, under way or remembered, the last submitted first. Calls of actors in the node's process are listed while they are under way.
 func (c *Cluster) ListTasks(ctx context.Context, q Query) (Page[TaskState], error) {
 	return ask[Page[TaskState]](ctx, c, state.MethodTasks, q)
 }

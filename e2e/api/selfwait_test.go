@@ -48,9 +48,9 @@ var circleTask = mobula.Register1("e2e/circle-task", func(ctx context.Context, a
 // An actor that waits for itself, also by way of another or of a task, is told so; one that waits for what can go on is not.
 func TestAnActorThatWaitsForItselfIsTold(t *testing.T) { both(t, waitInCircles) }
 
-// Also where its calls go past the owner.
-func TestAnActorThatWaitsForItselfStraightIsTold(t *testing.T) {
-	t.Setenv("MOBULA_STRAIGHT_CALLS", "1")
+// Also where its calls go by the owner.
+func TestAnActorThatWaitsForItselfByTheOwnerIsTold(t *testing.T) {
+	t.Setenv("MOBULA_STRAIGHT_CALLS", "0")
 	waitInCircles(mobulatest.Context(t, mobula.WithCPUs(2)), t)
 }
 

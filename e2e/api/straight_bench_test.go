@@ -10,8 +10,8 @@ import (
 	"mobula/mobulatest"
 )
 
-// Rows of what a call costs between a program and the actors of its process, each with an int and with a struct of 100 bytes. With MOBULA_STRAIGHT_CALLS=1 in the environment
-// calls go straight (decision 0038).
+// Rows of what a call costs between a program and the actors of its process, each with an int and with a struct of 100 bytes. With MOBULA_STRAIGHT_CALLS=0 in the environment
+// calls go by the owner (decision 0038).
 
 // parcel has 100 bytes.
 type parcel struct {

@@ -62,7 +62,7 @@ func TestTheOwnerCrashesUnderStraightCalls(t *testing.T) {
 	defer cancel()
 	r := testkit.Rand(t)
 	faults := &actors.Faults{}
-	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 2, StraightCalls: true, Faults: faults})
+	n, ctx := harness.StartNode(t, ctx, node.Config{CPUs: 2, Faults: faults})
 	const callers = 4
 	var calls atomic.Int64
 	stop := make(chan struct{})

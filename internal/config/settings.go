@@ -125,7 +125,7 @@ var RuntimeEnv = []string{
 	"MOBULA_CHAOS_SEED",     // of the faults that a test makes
 	"MOBULA_CONFIG",         // path of the configuration file
 	"MOBULA_PYTHON",         // interpreter of the Python workers of Go programs
-	"MOBULA_STRAIGHT_CALLS", // calls of actors go past the owner; it goes when they all do
+	"MOBULA_STRAIGHT_CALLS", // 0: calls of actors go by the owner; it goes when none does
 	"MOBULA_TOKEN",          // with which a node joins its cluster
 }
 

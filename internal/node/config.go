@@ -73,7 +73,7 @@ type Config struct {
 	NoGCS        bool          // without control plane: no named actors (tests of other parts)
 	CloseTimeout time.Duration // default 10 s
 
-	StraightCalls bool // calls of actors in this process go past their job's owner (decision 0038); LoadConfig reads it from the environment
+	CallsByOwner bool // calls of actors in this process go by their job's owner, as those of other processes do (decision 0038); LoadConfig reads it from the environment
 
 	Logger       *slog.Logger
 	WorkerOutput io.Writer    // takes what worker processes write, whole lines from several goroutines, beside their logs; nil: the logs alone

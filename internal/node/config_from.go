@@ -85,7 +85,7 @@ func LoadConfig(options map[string]any, log *slog.Logger) (Config, Telemetry, er
 		return Config{}, Telemetry{}, err
 	}
 	out := ConfigFrom(c, log)
-	out.StraightCalls = straightCalls(os.Getenv)
+	out.CallsByOwner = callsByOwner(os.Getenv)
 	if log == nil && c.SaidAny("log") {
 		if out.Logger, out.closeLog, err = logs.New(logConfig(c.Log)); err != nil {
 			return Config{}, Telemetry{}, err

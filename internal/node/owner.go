@@ -26,7 +26,7 @@ import (
 // asked what it holds. A job is new until its first client has joined, which is on its way: a rebuilt core would take it for gone.
 func (o *ownerActor) build(start actors.Start) (actors.Core[owner.Event, owner.Effect], []owner.Event, error) {
 	cfg := owner.Config{Job: o.job, InlineBudget: o.owners.inlineBudget(), VolatileLog: !o.owners.cfg.Keep, Transitions: o.owners.obs.Watching(),
-		StraightCalls: o.owners.cfg.StraightCalls}
+		StraightCalls: !o.owners.cfg.CallsByOwner}
 	if !o.met && !o.ofBefore {
 		o.core = owner.New(cfg)
 		return ownerCore{o.core, o}, nil, nil

@@ -10,15 +10,15 @@ import (
 // Calls of actors that go straight (decision 0038), as far as the node has to do with them: what is said of them between clients in this process and the
 // owners here passes the node as any message does, and goes over no socket.
 
-// envStraight turns straight calls on in the node that a program has in its process. It is no setting: it goes when straight calls are all that there is.
+// envStraight turns straight calls off in the node that a program has in its process. It is no setting: it goes when straight calls are all that there is.
 const envStraight = "MOBULA_STRAIGHT_CALLS"
 
-// straightCalls reads whether the environment turns straight calls on.
-func straightCalls(getenv func(string) string) bool { return getenv(envStraight) == "1" }
+// callsByOwner reads whether the environment turns straight calls off.
+func callsByOwner(getenv func(string) string) bool { return getenv(envStraight) == "0" }
 
 // callers are the clients in this process that may have calls of a job which its owner does not know.
 func (n *Node) callers(job ids.JobID) (all []*client.Client) {
-	if !n.cfg.StraightCalls {
+	if n.cfg.CallsByOwner {
 		return nil
 	}
 	for _, s := range n.sessions.all() {

@@ -48,7 +48,7 @@ func askedWay(t *testing.T, n *Node, c *client.Client, actor ids.ActorID) *talk.
 // A client in the node's process is given the way to an actor that lives there, where calls go straight.
 func TestTheWayToAnActorInThisProcess(t *testing.T) {
 	for _, on := range []bool{false, true} {
-		n, c := running(t, Config{CPUs: 1, StraightCalls: on}, Telemetry{})
+		n, c := running(t, Config{CPUs: 1, CallsByOwner: !on}, Telemetry{})
 		h := submit2(t, c, wire.TaskActorCreate, &wire.TaskOptions{Func: "state/actor", NumReturns: 1})
 		if _, err := c.Get(t.Context(), h); err != nil {
 			t.Fatal(err)
@@ -85,10 +85,10 @@ func TestCallsOfAnotherNodesJobGoByItsOwner(t *testing.T) {
 	}
 }
 
-// Only "1" turns straight calls on.
-func TestStraightCallsAreOffUnlessTheEnvironmentSays(t *testing.T) {
-	for said, want := range map[string]bool{"": false, "0": false, "1": true, "true": false} {
-		if got := straightCalls(func(string) string { return said }); got != want {
+// Only "0" turns straight calls off.
+func TestStraightCallsAreOnUnlessTheEnvironmentSays(t *testing.T) {
+	for said, want := range map[string]bool{"": false, "0": true, "1": false, "false": false} {
+		if got := callsByOwner(func(string) string { return said }); got != want {
 			t.Errorf("%s=%s: %v", envStraight, said, got)
 		}
 	}

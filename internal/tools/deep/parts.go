@@ -29,6 +29,8 @@ var parts = []part{
 	{"race-nodes", "the same: what joins them to a node, and messages between nodes",
 		[]string{"make python", race + ". ./arrowipc/... ./cmd/... ./internal/... ./mobulatest/... ./remote/... ./samples/..."}},
 	{"race-ends", "the same: the whole, with processes", []string{"make python", race + "-p 1 ./e2e/api ./e2e/disk ./e2e/languages"}},
+	{"by-owner", "calls of actors by the owner, as all went before decision 0038",
+		[]string{"MOBULA_STRAIGHT_CALLS=0 go test -count=1 -timeout 18m . ./mobulatest ./graph/... ./internal/call ./internal/node ./e2e/api ./e2e/faults"}},
 	{"race-faults", "the same: under kills and restarts", []string{race + "-p 1 ./e2e/cluster ./e2e/faults ./e2e/restarts"}},
 	{"fuzz", "every fuzz target, for an equal share of 17 minutes", []string{"go run ./internal/tools/fuzzall -within 17m"}},
 	{"fuzz-codec", "the codec of values alone, for 18 minutes", []string{"go run ./internal/tools/fuzzall -within 18m ./internal/codec"}},
