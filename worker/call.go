@@ -251,7 +251,7 @@ func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error
 		return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
 	}
 	if a := r.lane.actor; a != nil {
-		r.arg.Instance, cl.tc.Hosted = a.instance, &a.at
+		r.arg.Instance, cl.tc.Hosted = a.instance, a.at
 	} else if spec.Kind == wire.TaskActorCreate {
 		cl.tc.Hosted = r.lane.e.instanceOf(ids.ActorID(spec.ID))
 	}

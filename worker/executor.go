@@ -38,6 +38,7 @@ type Executor struct {
 	flusher *time.Timer                 // guarded by mu
 	armed   atomic.Bool                 // the flusher runs
 	running atomic.Int32                // calls under way
+	calls   callBlocks                  // that have come straight
 	pending atomic.Int64                // tasks received and not reported
 	drain   atomic.Bool
 	drained chan struct{} // closed when a drain is complete

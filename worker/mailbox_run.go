@@ -112,7 +112,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner {
 	var cl *call
 	if own == nil {
-		cl = new(call)
+		cl = h.newCall(in)
 	} else {
 		cl = newCall(h.lane, h.a.lease, own.it.received, false)
 	}
@@ -146,6 +146,14 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 		own.cl = cl
 	}
 	return run.r
+}
+
+// newCall makes a call that has come straight.
+func (h *hosted) newCall(in *direct.Incoming) *call {
+	if k, ok := in.Payload.(*shell.Call); ok && k.Bytes <= blockCost {
+		return h.e.calls.next()
+	}
+	return new(call)
 }
 
 // runnerLocked is a runner that has nothing to run. mu is held.

@@ -12,22 +12,23 @@ type Incoming struct {
 	Group   int
 	Payload any
 
-	from *source
-	incoming
-	kept       incoming // after the last step that has ended: what a new core goes on from
-	touched    bool
-	listed     bool // in the memory, between these
-	prev, next *Incoming
-}
-
-// incoming is what a Host knows of a call.
-type incoming struct {
+	from    *source
 	channel Channel
 	order   uint64 // among all that came
 	no      uint64 // on its channel
 	nth     uint64 // of its group there
+	incoming
+	outcome     *Outcome // of incoming, which has no pointers: it is copied at each step
+	kept        incoming // after the last step that has ended: what a new core goes on from
+	keptOutcome *Outcome
+	touched     bool
+	listed      bool // in the memory, between these
+	prev, next  *Incoming
+}
+
+// incoming is what changes of a call, as a Host knows it.
+type incoming struct {
 	ackNo   uint64
-	outcome *Outcome
 	bytes   int64
 	said    Said
 	running bool
