@@ -24,6 +24,7 @@ func (l *longWaits) add(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.begun = time.Time{}
+	w.late.Store(false)
 	l.push(w)
 	if !l.armed && !l.closed {
 		l.arm()
@@ -60,6 +61,7 @@ func (l *longWaits) beat() {
 		l.unlink(w)
 		w.due = now.Add(l.every)
 		l.push(w)
+		w.late.Store(true)
 		w.nudge()
 	}
 	if l.oldest != nil {

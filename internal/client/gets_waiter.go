@@ -14,14 +14,15 @@ import (
 
 // waiter is a goroutine that waits for any number of objects. Its channel is reused.
 type waiter struct {
-	ch    chan struct{} // capacity 1
+	ch    chan struct{} // capacity 1; a token says that there may be something to see: one may come late, of what its last user waited for
 	timer *time.Timer   // of a wait that is brief at first; nil: it had none
 	left  atomic.Int32  // objects to come before it is woken
-	woken atomic.Bool   // what it waits for is there; else a token says that it has waited long
+	woken atomic.Bool   // what it waits for is there
+	late  atomic.Bool   // it has waited long; set by longWaits
 	one   [1]waitNode
 
 	before, behind *waiter   // among those that are parked; guarded by longWaits.mu
-	begun          time.Time // of its wait, or a little earlier; set by longWaits before it wakes the waiter
+	begun          time.Time // of its wait, or a little earlier; set by longWaits before late is
 	due            time.Time // guarded by longWaits.mu: when it has waited long
 }
 
@@ -110,10 +111,8 @@ func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
 // await blocks until w is woken, ctx ends, the client fails or a fetch has taken too
 // long. The task is reported as blocked meanwhile.
 func (g *gets) await(ctx context.Context, w *waiter, nodes []waitNode) error {
-	select {
-	case <-w.ch: // came while we were asking
+	if w.woken.Load() { // it came while we were asking
 		return nil
-	default:
 	}
 	g.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
@@ -158,7 +157,6 @@ func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 	defer w.timer.Stop()
 	select {
 	case <-w.ch:
-		return true
 	case <-w.timer.C:
 	case <-ctx.Done():
 	case <-g.dead:
@@ -166,7 +164,7 @@ func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 	return w.Woken()
 }
 
-// Woken tells that a token is there.
+// Woken tells that what it waits for is there.
 func (w *waiter) Woken() bool { return w.woken.Load() }
 
 func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
@@ -193,6 +191,8 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 			switch {
 			case w.woken.Load():
 				return nil
+			case !w.late.Swap(false):
+				continue
 			case tells:
 				tells, told = false, g.told.begin(ctx, nodes)
 				list.remove(w)
