@@ -56,6 +56,7 @@ func New(cfg Config) *Executor {
 	if cfg.Base == nil {
 		cfg.Base = context.Background()
 	}
+	cfg.returned = returned(cfg.Base)
 	if cfg.Now == nil {
 		cfg.Now = cfg.Client.Now
 	}

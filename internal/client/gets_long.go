@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// longWaits wakes those that wait for long: one timer for all of them, since most waits are short, and a timer of their own would be most of what they cost. So would
+// longWaits wakes those that wait for long, or all when the client ends: one timer for all of them, since most waits are short, and a timer of their own would be most of what they cost. So would
 // a look at the clock: when a wait has begun is noted at the timer's next beat.
 type longWaits struct {
 	mu             sync.Mutex
@@ -26,7 +26,10 @@ func (l *longWaits) add(w *waiter) {
 	w.begun = time.Time{}
 	w.late.Store(false)
 	l.push(w)
-	if !l.armed && !l.closed {
+	switch {
+	case l.closed:
+		w.nudge()
+	case !l.armed:
 		l.arm()
 	}
 }
@@ -97,5 +100,8 @@ func (l *longWaits) close() {
 	defer l.mu.Unlock()
 	if l.closed = true; l.timer != nil {
 		l.timer.Stop()
+	}
+	for w := l.oldest; w != nil; w = w.behind {
+		w.nudge()
 	}
 }

@@ -185,28 +185,33 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 			g.told.over(told)
 		}
 	}()
-	for {
-		select {
-		case <-w.ch:
-			switch {
-			case w.woken.Load():
-				return nil
-			case !w.late.Swap(false):
-				continue
-			case tells:
-				tells, told = false, g.told.begin(ctx, nodes)
-				list.remove(w)
-				list = &g.long
-				list.add(w)
-				continue
+	for done := ctx.Done(); ; {
+		if done == nil {
+			<-w.ch
+		} else {
+			select {
+			case <-w.ch:
+			case <-done:
+				return ctxError(ctx)
 			}
+		}
+		if w.woken.Load() {
+			return nil
+		}
+		if err := g.Err(); err != nil { // whose end closes the lists
+			return err
+		}
+		switch {
+		case !w.late.Swap(false):
+		case tells:
+			tells, told = false, g.told.begin(ctx, nodes)
+			list.remove(w)
+			list = &g.long
+			list.add(w)
+		default:
 			if err := g.overdue(ctx, nodes, w.begun, time.Now()); err != nil {
 				return err
 			}
-		case <-ctx.Done():
-			return ctxError(ctx)
-		case <-g.dead:
-			return g.cause
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (h *Host) arrived(s *source, in *Incoming) {
 	h.order++
 	h.touchSource(s).taken++
 	in.from, in.touched, in.outcome = s, false, nil
-	in.channel, in.order, in.no, in.nth = s.id, h.order, s.taken, 0
+	in.order, in.no, in.nth = h.order, s.taken, 0
 	h.touch(in).incoming = incoming{}
 	if in.Group < len(h.boxes) {
 		s.came[in.Group]++
@@ -228,7 +228,7 @@ func (h *Host) end(in *Incoming, holds bool) {
 }
 
 func (h *Host) tell(in *Incoming) {
-	h.do(HostEffect{Do: TellOwner, Channel: in.channel, No: in.no, Said: in.said, Outcome: in.outcome})
+	h.do(HostEffect{Do: TellOwner, Channel: in.from.id, No: in.no, Said: in.said, Outcome: in.outcome})
 }
 
 func (h *Host) unwanted(s *source, e Unwanted) {

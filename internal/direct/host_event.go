@@ -13,20 +13,18 @@ type Incoming struct {
 	Payload any
 
 	from    *source
-	channel Channel
-	order   uint64 // among all that came
-	no      uint64 // on its channel
-	nth     uint64 // of its group there
+	order   uint64   // among all that came
+	no      uint64   // on its channel
+	nth     uint64   // of its group there
+	outcome *Outcome // of one that is over: what it came to
 	incoming
-	outcome     *Outcome // of incoming, which has no pointers: it is copied at each step
-	kept        incoming // after the last step that has ended: what a new core goes on from
-	keptOutcome *Outcome
-	touched     bool
-	listed      bool // in the memory, between these
-	prev, next  *Incoming
+	kept       incoming // after the last step that has ended: what a new core goes on from
+	touched    bool
+	listed     bool // in the memory, between these
+	prev, next *Incoming
 }
 
-// incoming is what changes of a call, as a Host knows it.
+// incoming is what changes of a call, as a Host knows it. It has no pointers, since it is copied at each step.
 type incoming struct {
 	ackNo   uint64
 	bytes   int64

@@ -39,9 +39,10 @@ func NewHost(cfg HostConfig, m *HostMemory) *Host {
 	slices.SortFunc(h.list, func(a, b *source) int { return cmp.Compare(a.at, b.at) })
 	var calls, over []*Incoming
 	for in := m.first; in != nil; in = in.next {
-		in.incoming, in.outcome, in.touched = in.kept, in.keptOutcome, false
-		if in.from = h.sources[in.channel]; in.from == nil { // its channel is gone, and nobody asks for it
-			in.from = &source{id: in.channel, over: true, aside: make([]queue.Queue[*Incoming], len(h.boxes)), sourceFacts: sourceFacts{gone: true, dropped: true}}
+		in.incoming, in.touched = in.kept, false
+		id := in.from.id
+		if in.from = h.sources[id]; in.from == nil { // its channel is gone, and nobody asks for it
+			in.from = &source{id: id, over: true, aside: make([]queue.Queue[*Incoming], len(h.boxes)), sourceFacts: sourceFacts{gone: true, dropped: true}}
 		}
 		if in.over {
 			over = append(over, in)
@@ -105,9 +106,6 @@ func (h *Host) commit() {
 	m.order, m.channels, m.stopping, m.fallen = h.order, h.channels, h.stopping, h.fallen
 	for i, in := range h.touchedCalls {
 		in.kept, in.touched = in.incoming, false
-		if in.keptOutcome != in.outcome {
-			in.keptOutcome = in.outcome
-		}
 		h.touchedCalls[i] = nil
 		if in.over && (in.ackNo <= in.from.acked || in.from.over) {
 			m.drop(in)
