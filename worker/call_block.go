@@ -8,7 +8,7 @@ type callBlocks struct{ pool sync.Pool }
 
 // callBlock takes up 4 kB.
 type callBlock struct {
-	calls [17]call
+	calls [18]call
 	used  int
 }
 

@@ -17,7 +17,8 @@ type taskCtx struct {
 	tc       *client.TaskContext
 	deadline int64 // by the node's clock; 0: none
 
-	inner atomic.Pointer[innerCtx] // cfg.returned, of a call that has returned without one
+	inner atomic.Pointer[innerCtx]     // cfg.returned, of a call that has returned without one
+	waits atomic.Pointer[client.Token] // of the one who is given a token at the end; nil: nobody
 }
 
 type innerCtx struct {
@@ -101,8 +102,32 @@ func (t *taskCtx) Value(key any) any {
 	return t.cfg.Base.Value(key)
 }
 
+// Gives implements client.Giver, for one at a time, where no timer ends the context.
+func (t *taskCtx) Gives(w *client.Token) (base <-chan struct{}, ok bool) {
+	if t.deadline != 0 || t.inner.Load() != nil || !t.waits.CompareAndSwap(nil, w) {
+		return nil, false
+	}
+	if t.inner.Load() != nil { // who ends it may have looked before
+		t.waits.Store(nil)
+		return nil, false
+	}
+	return t.cfg.Base.Done(), true
+}
+
+// GivesNoMore implements client.Giver. A token may still be on its way.
+func (t *taskCtx) GivesNoMore() { t.waits.Store(nil) }
+
+func (t *taskCtx) give() {
+	if w := t.waits.Load(); w != nil {
+		w.Give()
+	}
+}
+
 // cancel ends the context for a reason.
-func (t *taskCtx) cancel(cause error) { t.std().cancel(cause) }
+func (t *taskCtx) cancel(cause error) {
+	t.std().cancel(cause)
+	t.give()
+}
 
 // cause is why the context has ended; nil while it has not. It does not make the standard context.
 func (t *taskCtx) cause() error {
@@ -121,4 +146,5 @@ func (t *taskCtx) end() {
 	if !t.inner.CompareAndSwap(nil, t.cfg.returned) {
 		t.inner.Load().end()
 	}
+	t.give()
 }

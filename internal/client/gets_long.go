@@ -28,7 +28,7 @@ func (l *longWaits) add(w *waiter) {
 	l.push(w)
 	switch {
 	case l.closed:
-		w.nudge()
+		w.Give()
 	case !l.armed:
 		l.arm()
 	}
@@ -65,7 +65,7 @@ func (l *longWaits) beat() {
 		w.due = now.Add(l.every)
 		l.push(w)
 		w.late.Store(true)
-		w.nudge()
+		w.Give()
 	}
 	if l.oldest != nil {
 		l.arm()
@@ -102,6 +102,6 @@ func (l *longWaits) close() {
 		l.timer.Stop()
 	}
 	for w := l.oldest; w != nil; w = w.behind {
-		w.nudge()
+		w.Give()
 	}
 }

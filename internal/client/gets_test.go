@@ -536,11 +536,11 @@ func TestALateTokenEndsNoWait(t *testing.T) {
 		if err := f.c.gets.outbox.ask([]wire.Get{{ID: hs[0].ID(), Fetch: true}}); err != nil {
 			t.Fatal(err)
 		}
-		w.nudge()
+		w.Give()
 		done := make(chan error)
 		go func() { done <- f.c.gets.await(t.Context(), w, nodes) }()
 		synctest.Wait()
-		w.nudge()
+		w.Give()
 		synctest.Wait()
 		select {
 		case err := <-done:

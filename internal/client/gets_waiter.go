@@ -14,16 +14,27 @@ import (
 
 // waiter is a goroutine that waits for any number of objects. Its channel is reused.
 type waiter struct {
-	ch    chan struct{} // capacity 1; a token says that there may be something to see: one may come late, of what its last user waited for
-	timer *time.Timer   // of a wait that is brief at first; nil: it had none
-	left  atomic.Int32  // objects to come before it is woken
-	woken atomic.Bool   // what it waits for is there
-	late  atomic.Bool   // it has waited long; set by longWaits
+	Token
+	timer *time.Timer  // of a wait that is brief at first; nil: it had none
+	left  atomic.Int32 // objects to come before it is woken
+	woken atomic.Bool  // what it waits for is there
+	late  atomic.Bool  // it has waited long; set by longWaits
 	one   [1]waitNode
 
 	before, behind *waiter   // among those that are parked; guarded by longWaits.mu
 	begun          time.Time // of its wait, or a little earlier; set by longWaits before late is
 	due            time.Time // guarded by longWaits.mu: when it has waited long
+}
+
+// Token wakes a goroutine, which looks around then: a token may also come late, for who has waited in its place before.
+type Token struct{ ch chan struct{} } // capacity 1
+
+// Give does not block.
+func (t *Token) Give() {
+	select {
+	case t.ch <- struct{}{}:
+	default:
+	}
 }
 
 // waitNode is one object that a waiter waits for. Until it is done it belongs to the shard (guarded by its mu),
@@ -49,7 +60,7 @@ func (g *gets) waiter() *waiter {
 	if w, ok := g.waiters.Get().(*waiter); ok {
 		return w
 	}
-	return &waiter{ch: make(chan struct{}, 1)}
+	return &waiter{Token: Token{ch: make(chan struct{}, 1)}}
 }
 
 // free gives w back to the pool. None of its nodes may be linked.
@@ -72,15 +83,7 @@ func (w *waiter) nodes(n int) []waitNode {
 
 func (w *waiter) signal() {
 	w.woken.Store(true)
-	w.nudge()
-}
-
-// nudge has a parked waiter look around.
-func (w *waiter) nudge() {
-	select {
-	case w.ch <- struct{}{}:
-	default:
-	}
+	w.Give()
 }
 
 // finish ends a node; it wakes the waiter with the last one, or at once on an error. The
@@ -180,12 +183,23 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		list = &g.soon
 	}
 	list.add(w)
+	giver, gives := ctx.(Giver)
+	var done <-chan struct{}
+	if gives {
+		done, gives = giver.Gives(&w.Token)
+	}
+	if !gives {
+		done = ctx.Done()
+	}
 	defer func() {
 		if list.remove(w); told > 0 {
 			g.told.over(told)
 		}
+		if gives {
+			giver.GivesNoMore()
+		}
 	}()
-	for done := ctx.Done(); ; {
+	for {
 		if done == nil {
 			<-w.ch
 		} else {
@@ -200,6 +214,9 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		}
 		if err := g.Err(); err != nil { // whose end closes the lists
 			return err
+		}
+		if gives && ctx.Err() != nil {
+			return ctxError(ctx)
 		}
 		switch {
 		case !w.late.Swap(false):
