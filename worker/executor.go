@@ -37,7 +37,7 @@ type Executor struct {
 	over    bool                        // guarded by life: no goroutine starts any more
 	flusher *time.Timer                 // guarded by mu
 	armed   atomic.Bool                 // the flusher runs
-	running atomic.Int32                // calls under way
+	running atomic.Int32                // calls under way in lanes
 	calls   callBlocks                  // that have come straight
 	pending atomic.Int64                // tasks received and not reported
 	drain   atomic.Bool

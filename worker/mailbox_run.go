@@ -61,7 +61,6 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		ans = new(answer)
 		one, r.arg.Room = &ans.one, ans.room[:0]
 	}
-	h.e.running.Add(1)
 	var keep any
 	normal := false
 	defer func() {
@@ -87,8 +86,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		}
 		r.call, r.straight, r.report = nil, nil, wire.Done{}
 	}()
-	// A write to read-only memory fails this call, and not the process.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	debug.SetPanicOnFault(true) // a write to read-only memory fails this call, and not the process
 	keep = r.invoke(d, one)
 	normal = true
 }
