@@ -27,7 +27,7 @@ type actor struct {
 	broken   atomic.Pointer[errs.Error] // the panic that has ended it; nil: none
 	once     sync.Once                  // of its close hook
 	life     chan struct{}              // closed when the actor should end
-	at       client.Hosted              // what its calls know of it
+	at       *client.Hosted             // what its calls know of it: who keeps their contexts keeps that, and not the instance
 	over     sync.Once                  // of life
 
 	numbers map[string]int         // of its concurrency groups, where a mailbox runs its calls; its only lane holds those that come before it is made
@@ -40,7 +40,7 @@ func (e *Executor) newActor(spec *wire.TaskSpec, lease ids.LeaseID) {
 	id := ids.ActorID(spec.ID)
 	e.dropActor(id, true) // of an earlier attempt, if there is one
 	a := &actor{id: id, lease: lease, name: spec.Opts.Func, onPanic: spec.Opts.OnPanic, groups: make(map[string]*lane), life: make(chan struct{})}
-	a.at = client.Hosted{Actor: id, Instance: lease, Life: a.life}
+	a.at = &client.Hosted{Actor: id, Instance: lease, Life: a.life}
 	add := func(name string, limit int32) {
 		if e.cfg.Mailboxes != nil && len(a.lanes) > 0 {
 			a.groups[name] = a.lanes[0]

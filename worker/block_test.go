@@ -130,7 +130,7 @@ func TestTasksPushedToABlockedLeaseComeBack(t *testing.T) {
 func TestGoroutineThatBlocksWhileAnotherResumes(t *testing.T) {
 	p := newPeer(t, Config{})
 	cl := newCall(newLane(p.e, 1, nil), 1, 0, false)
-	cl.ctx.cfg, cl.ctx.tc = &Config{Base: t.Context()}, &cl.tc
+	cl.ctx.cfg, cl.ctx.tc = based(t.Context()), &cl.tc
 	cl.Blocked(t.Context(), nil)
 	back := make(chan struct{})
 	go func() { cl.Unblocked(t.Context()); close(back) }()

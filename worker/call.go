@@ -146,6 +146,7 @@ func (r *runner) execute() {
 // finish ends the call, however it ended.
 func (r *runner) finish(d *wire.Done, keep any) {
 	r.tidy(d)
+	r.lane.e.running.Add(-1)
 	if !r.lane.ended(r.call, d, keep) {
 		r.gone = true
 	}
@@ -176,7 +177,6 @@ func (r *runner) tidy(d *wire.Done) {
 	if d.Err != nil && d.Err.Task == "" {
 		d.Err.Task = cl.id().String()
 	}
-	e.running.Add(-1)
 	if cl.tc.Blocker == nil { // it went straight
 		return
 	}
@@ -251,7 +251,7 @@ func (r *runner) prepare(spec *wire.TaskSpec, fn *registry.Function) *errs.Error
 		return errs.New(errs.CodeDeadline, "the task's deadline passed before it started")
 	}
 	if a := r.lane.actor; a != nil {
-		r.arg.Instance, cl.tc.Hosted = a.instance, &a.at
+		r.arg.Instance, cl.tc.Hosted = a.instance, a.at
 	} else if spec.Kind == wire.TaskActorCreate {
 		cl.tc.Hosted = r.lane.e.instanceOf(ids.ActorID(spec.ID))
 	}

@@ -91,7 +91,7 @@ func (e *Executor) instanceOf(id ids.ActorID) *client.Hosted {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if a := e.actors[id]; a != nil {
-		return &a.at
+		return a.at
 	}
 	return nil
 }

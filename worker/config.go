@@ -33,6 +33,8 @@ type Config struct {
 	// returns, which may be nil, is called with the task's error when the call ended. nil: no
 	// decoration. It is on the hot path.
 	Context func(ctx context.Context, spec *wire.TaskSpec, attempt uint32) (context.Context, func(err error))
+
+	returned *innerCtx // made by New: of the tasks that have returned, and whose code has asked for none
 }
 
 const (

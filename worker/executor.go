@@ -37,7 +37,8 @@ type Executor struct {
 	over    bool                        // guarded by life: no goroutine starts any more
 	flusher *time.Timer                 // guarded by mu
 	armed   atomic.Bool                 // the flusher runs
-	running atomic.Int32                // calls under way
+	running atomic.Int32                // calls under way in lanes
+	calls   callBlocks                  // that have come straight
 	pending atomic.Int64                // tasks received and not reported
 	drain   atomic.Bool
 	drained chan struct{} // closed when a drain is complete
@@ -55,6 +56,7 @@ func New(cfg Config) *Executor {
 	if cfg.Base == nil {
 		cfg.Base = context.Background()
 	}
+	cfg.returned = returned(cfg.Base)
 	if cfg.Now == nil {
 		cfg.Now = cfg.Client.Now
 	}

@@ -61,7 +61,6 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		ans = new(answer)
 		one, r.arg.Room = &ans.one, ans.room[:0]
 	}
-	h.e.running.Add(1)
 	var keep any
 	normal := false
 	defer func() {
@@ -87,8 +86,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		}
 		r.call, r.straight, r.report = nil, nil, wire.Done{}
 	}()
-	// A write to read-only memory fails this call, and not the process.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	debug.SetPanicOnFault(true) // a write to read-only memory fails this call, and not the process
 	keep = r.invoke(d, one)
 	normal = true
 }
@@ -112,7 +110,7 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner {
 	var cl *call
 	if own == nil {
-		cl = new(call)
+		cl = h.newCall(in)
 	} else {
 		cl = newCall(h.lane, h.a.lease, own.it.received, false)
 	}
@@ -146,6 +144,14 @@ func (h *hosted) begin(in *direct.Incoming, own *owned, t wire.ExecTask) *runner
 		own.cl = cl
 	}
 	return run.r
+}
+
+// newCall makes a call that has come straight.
+func (h *hosted) newCall(in *direct.Incoming) *call {
+	if k, ok := in.Payload.(*shell.Call); ok && k.Bytes <= blockCost {
+		return h.e.calls.next()
+	}
+	return new(call)
 }
 
 // runnerLocked is a runner that has nothing to run. mu is held.

@@ -100,7 +100,7 @@ func TestBothWaysShareTheConcurrency(t *testing.T) {
 		t.Error("more calls run than the groups allow")
 	default:
 	}
-	if n := s.e.running.Load(); n != 3 {
+	if n := s.e.runs(); n != 3 {
 		t.Errorf("%d calls run", n)
 	}
 	close(goOn)

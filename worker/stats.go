@@ -22,9 +22,20 @@ func (e *Executor) report() {
 		case <-tick.C:
 		}
 		metrics.Read(samples)
-		e.send(&wire.Stats{HeapBytes: samples[0].Value.Uint64(), Goroutines: samples[1].Value.Uint64(), Running: uint32(max(0, e.running.Load()))})
+		e.send(&wire.Stats{HeapBytes: samples[0].Value.Uint64(), Goroutines: samples[1].Value.Uint64(), Running: uint32(e.runs())})
 		e.sweep()
 	}
+}
+
+// runs is how many calls are under way. Those of mailboxes are in their lists, so that a call costs no counter that all cores share.
+func (e *Executor) runs() int {
+	n := int(e.running.Load())
+	for _, h := range e.allHosted() {
+		h.mu.Lock()
+		n += len(h.runs)
+		h.mu.Unlock()
+	}
+	return n
 }
 
 // sweep forgets lanes whose lease has had no work for a while, and has mailboxes do the like.

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +17,8 @@ type taskCtx struct {
 	tc       *client.TaskContext
 	deadline int64 // by the node's clock; 0: none
 
-	inner atomic.Pointer[innerCtx]
-	mu    sync.Mutex // makes inner
-	ended bool       // guarded by mu: the call has returned
+	inner atomic.Pointer[innerCtx]     // cfg.returned, of a call that has returned without one
+	waits atomic.Pointer[client.Token] // of the one who is given a token at the end; nil: nobody
 }
 
 type innerCtx struct {
@@ -36,21 +34,31 @@ func (t *taskCtx) std() *innerCtx {
 	if in := t.inner.Load(); in != nil {
 		return in
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if in := t.inner.Load(); in != nil {
-		return in
-	}
 	in := new(innerCtx)
 	in.Context, in.cancel = context.WithCancelCause(t.cfg.Base)
 	if t.deadline != 0 {
 		in.Context, in.stop = context.WithDeadlineCause(in.Context, t.tc.Client.Instant(t.deadline),
 			&errs.Error{Code: errs.CodeDeadline, Msg: "the task's deadline passed while it ran", Task: t.tc.Task.String()})
 	}
-	if t.ended {
-		in.cancel(errReturned)
+	if !t.inner.CompareAndSwap(nil, in) { // somebody was faster, or the call has returned
+		in.end()
+		return t.inner.Load()
 	}
-	t.inner.Store(in)
+	return in
+}
+
+func (in *innerCtx) end() {
+	in.cancel(errReturned)
+	if in.stop != nil {
+		in.stop()
+	}
+}
+
+// returned is what a context of the parent is whose task has returned.
+func returned(parent context.Context) *innerCtx {
+	in := new(innerCtx)
+	in.Context, in.cancel = context.WithCancelCause(parent)
+	in.end()
 	return in
 }
 
@@ -59,7 +67,7 @@ func (t *taskCtx) Done() <-chan struct{} { return t.std().Done() }
 
 // Deadline is the task's own or its base's.
 func (t *taskCtx) Deadline() (time.Time, bool) {
-	if in := t.inner.Load(); in != nil {
+	if in := t.inner.Load(); in != nil && in != t.cfg.returned {
 		return in.Deadline()
 	}
 	at, ok := t.cfg.Base.Deadline()
@@ -94,8 +102,32 @@ func (t *taskCtx) Value(key any) any {
 	return t.cfg.Base.Value(key)
 }
 
+// Gives implements client.Giver, for one at a time, where no timer ends the context.
+func (t *taskCtx) Gives(w *client.Token) (base <-chan struct{}, ok bool) {
+	if t.deadline != 0 || t.inner.Load() != nil || !t.waits.CompareAndSwap(nil, w) {
+		return nil, false
+	}
+	if t.inner.Load() != nil { // who ends it may have looked before
+		t.waits.Store(nil)
+		return nil, false
+	}
+	return t.cfg.Base.Done(), true
+}
+
+// GivesNoMore implements client.Giver. A token may still be on its way.
+func (t *taskCtx) GivesNoMore() { t.waits.Store(nil) }
+
+func (t *taskCtx) give() {
+	if w := t.waits.Load(); w != nil {
+		w.Give()
+	}
+}
+
 // cancel ends the context for a reason.
-func (t *taskCtx) cancel(cause error) { t.std().cancel(cause) }
+func (t *taskCtx) cancel(cause error) {
+	t.std().cancel(cause)
+	t.give()
+}
 
 // cause is why the context has ended; nil while it has not. It does not make the standard context.
 func (t *taskCtx) cause() error {
@@ -111,15 +143,8 @@ func (t *taskCtx) cause() error {
 
 // end ends the contexts derived from this one, after the call.
 func (t *taskCtx) end() {
-	t.mu.Lock()
-	t.ended = true
-	in := t.inner.Load()
-	t.mu.Unlock()
-	if in == nil {
-		return
+	if !t.inner.CompareAndSwap(nil, t.cfg.returned) {
+		t.inner.Load().end()
 	}
-	in.cancel(errReturned)
-	if in.stop != nil {
-		in.stop()
-	}
+	t.give()
 }

@@ -49,6 +49,13 @@ type TaskContext struct {
 	orders callOrders
 }
 
+// Giver is a context that gives a token when it ends, to one who waits for that: so it makes no channel for a wait that is over soon.
+type Giver interface {
+	// Gives has a token given, until GivesNoMore. The end of base, too, is the end of the context. False: who waits has to wait for Done.
+	Gives(t *Token) (base <-chan struct{}, ok bool)
+	GivesNoMore()
+}
+
 // Base is the id from which the ids of everything that the task makes follow, and by which its owner knows the task. A call from
 // another job makes things for the actor's job: their ids say so, and they stay when the caller's job has ended.
 func (tc *TaskContext) Base() ids.TaskID {

@@ -110,9 +110,11 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 		if out[i].got {
 			continue
 		}
-		nodes = append(nodes, waitNode{w: w, h: h, i: i, fetch: true})
+		nodes = nodes[:len(nodes)+1]
+		n := &nodes[len(nodes)-1] // a new one, or cleared by free
+		n.w, n.h, n.i, n.fetch = w, h, i, true
 		var ask bool
-		if ask, err = g.link(&nodes[len(nodes)-1]); err != nil {
+		if ask, err = g.link(n); err != nil {
 			nodes = nodes[:len(nodes)-1]
 			break
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// longWaits wakes those that wait for long: one timer for all of them, since most waits are short, and a timer of their own would be most of what they cost. So would
+// longWaits wakes those that wait for long, or all when the client ends: one timer for all of them, since most waits are short, and a timer of their own would be most of what they cost. So would
 // a look at the clock: when a wait has begun is noted at the timer's next beat.
 type longWaits struct {
 	mu             sync.Mutex
@@ -24,8 +24,12 @@ func (l *longWaits) add(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w.begun = time.Time{}
+	w.late.Store(false)
 	l.push(w)
-	if !l.armed && !l.closed {
+	switch {
+	case l.closed:
+		w.Give()
+	case !l.armed:
 		l.arm()
 	}
 }
@@ -60,7 +64,8 @@ func (l *longWaits) beat() {
 		l.unlink(w)
 		w.due = now.Add(l.every)
 		l.push(w)
-		w.nudge()
+		w.late.Store(true)
+		w.Give()
 	}
 	if l.oldest != nil {
 		l.arm()
@@ -95,5 +100,8 @@ func (l *longWaits) close() {
 	defer l.mu.Unlock()
 	if l.closed = true; l.timer != nil {
 		l.timer.Stop()
+	}
+	for w := l.oldest; w != nil; w = w.behind {
+		w.Give()
 	}
 }

@@ -520,3 +520,37 @@ func TestAWaitThatIsGivenUpSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+// A token that comes late, for who had the waiter before, ends no wait, and is no sign of a long one.
+func TestALateTokenEndsNoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(logLines)
+		f := newFake(t, Config{Log: log.logger()})
+		_, hs := f.submit(plain)
+		w := f.c.gets.waiter()
+		nodes := append(w.nodes(1)[:0], waitNode{w: w, h: hs[0], fetch: true})
+		w.left.Store(1)
+		if _, err := f.c.gets.link(&nodes[0]); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.c.gets.outbox.ask([]wire.Get{{ID: hs[0].ID(), Fetch: true}}); err != nil {
+			t.Fatal(err)
+		}
+		w.Give()
+		done := make(chan error)
+		go func() { done <- f.c.gets.await(t.Context(), w, nodes) }()
+		synctest.Wait()
+		w.Give()
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("it has ended: %v", err)
+		default:
+		}
+		f.resolveInline(hs[0].ID(), "y")
+		if err := <-done; err != nil || !nodes[0].done || log.count("a get waits long") != 0 {
+			t.Errorf("it has ended with %v, %v, after %q", err, nodes[0].done, log.all())
+		}
+		f.c.gets.free(w)
+	})
+}

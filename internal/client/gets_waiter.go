@@ -14,15 +14,27 @@ import (
 
 // waiter is a goroutine that waits for any number of objects. Its channel is reused.
 type waiter struct {
-	ch    chan struct{} // capacity 1
-	timer *time.Timer   // of a wait that is brief at first; nil: it had none
-	left  atomic.Int32  // objects to come before it is woken
-	woken atomic.Bool   // what it waits for is there; else a token says that it has waited long
+	Token
+	timer *time.Timer  // of a wait that is brief at first; nil: it had none
+	left  atomic.Int32 // objects to come before it is woken
+	woken atomic.Bool  // what it waits for is there
+	late  atomic.Bool  // it has waited long; set by longWaits
 	one   [1]waitNode
 
 	before, behind *waiter   // among those that are parked; guarded by longWaits.mu
-	begun          time.Time // of its wait, or a little earlier; set by longWaits before it wakes the waiter
+	begun          time.Time // of its wait, or a little earlier; set by longWaits before late is
 	due            time.Time // guarded by longWaits.mu: when it has waited long
+}
+
+// Token wakes a goroutine, which looks around then: a token may also come late, for who has waited in its place before.
+type Token struct{ ch chan struct{} } // capacity 1
+
+// Give does not block.
+func (t *Token) Give() {
+	select {
+	case t.ch <- struct{}{}:
+	default:
+	}
 }
 
 // waitNode is one object that a waiter waits for. Until it is done it belongs to the shard (guarded by its mu),
@@ -48,7 +60,7 @@ func (g *gets) waiter() *waiter {
 	if w, ok := g.waiters.Get().(*waiter); ok {
 		return w
 	}
-	return &waiter{ch: make(chan struct{}, 1)}
+	return &waiter{Token: Token{ch: make(chan struct{}, 1)}}
 }
 
 // free gives w back to the pool. None of its nodes may be linked.
@@ -71,15 +83,7 @@ func (w *waiter) nodes(n int) []waitNode {
 
 func (w *waiter) signal() {
 	w.woken.Store(true)
-	w.nudge()
-}
-
-// nudge has a parked waiter look around.
-func (w *waiter) nudge() {
-	select {
-	case w.ch <- struct{}{}:
-	default:
-	}
+	w.Give()
 }
 
 // finish ends a node; it wakes the waiter with the last one, or at once on an error. The
@@ -110,10 +114,8 @@ func (n *waitNode) finish(res *wire.Result, p *pin, err error) {
 // await blocks until w is woken, ctx ends, the client fails or a fetch has taken too
 // long. The task is reported as blocked meanwhile.
 func (g *gets) await(ctx context.Context, w *waiter, nodes []waitNode) error {
-	select {
-	case <-w.ch: // came while we were asking
+	if w.woken.Load() { // it came while we were asking
 		return nil
-	default:
 	}
 	g.waits()
 	if tc := FromContext(ctx); tc != nil && tc.Blocker != nil {
@@ -158,7 +160,6 @@ func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 	defer w.timer.Stop()
 	select {
 	case <-w.ch:
-		return true
 	case <-w.timer.C:
 	case <-ctx.Done():
 	case <-g.dead:
@@ -166,7 +167,7 @@ func (g *gets) waitBriefly(ctx context.Context, w *waiter) bool {
 	return w.Woken()
 }
 
-// Woken tells that a token is there.
+// Woken tells that what it waits for is there.
 func (w *waiter) Woken() bool { return w.woken.Load() }
 
 func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
@@ -182,31 +183,52 @@ func (g *gets) park(ctx context.Context, w *waiter, nodes []waitNode) error {
 		list = &g.soon
 	}
 	list.add(w)
+	giver, gives := ctx.(Giver)
+	var done <-chan struct{}
+	if gives {
+		done, gives = giver.Gives(&w.Token)
+	}
+	if !gives {
+		done = ctx.Done()
+	}
 	defer func() {
 		if list.remove(w); told > 0 {
 			g.told.over(told)
 		}
+		if gives {
+			giver.GivesNoMore()
+		}
 	}()
 	for {
-		select {
-		case <-w.ch:
-			switch {
-			case w.woken.Load():
-				return nil
-			case tells:
-				tells, told = false, g.told.begin(ctx, nodes)
-				list.remove(w)
-				list = &g.long
-				list.add(w)
-				continue
+		if done == nil {
+			<-w.ch
+		} else {
+			select {
+			case <-w.ch:
+			case <-done:
+				return ctxError(ctx)
 			}
+		}
+		if w.woken.Load() {
+			return nil
+		}
+		if err := g.Err(); err != nil { // whose end closes the lists
+			return err
+		}
+		if gives && ctx.Err() != nil {
+			return ctxError(ctx)
+		}
+		switch {
+		case !w.late.Swap(false):
+		case tells:
+			tells, told = false, g.told.begin(ctx, nodes)
+			list.remove(w)
+			list = &g.long
+			list.add(w)
+		default:
 			if err := g.overdue(ctx, nodes, w.begun, time.Now()); err != nil {
 				return err
 			}
-		case <-ctx.Done():
-			return ctxError(ctx)
-		case <-g.dead:
-			return g.cause
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (tw *toldWaits) sees(ctx context.Context, nodes []waitNode) bool {
 		return false
 	}
 	tc := FromContext(ctx)
-	return tc != nil && tc.Hosted != nil && tc.Spec.Kind == wire.TaskActorCall && (tc.Blocker == nil || slices.ContainsFunc(nodes, func(n waitNode) bool { return n.h.isStraight() })) && ctx.Done() == tc.Own.Done()
+	return tc != nil && tc.Hosted != nil && tc.Spec.Kind == wire.TaskActorCall && (tc.Blocker == nil || slices.ContainsFunc(nodes, func(n waitNode) bool { return n.h.isStraight() })) && (ctx == tc.Own || ctx.Done() == tc.Own.Done())
 }
 
 // begin tells of a wait, and gives its number.

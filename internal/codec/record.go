@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding"
+	"encoding/binary"
 	"reflect"
 	"slices"
 	"unsafe"
@@ -18,6 +19,8 @@ const recordMost = 256
 // part is one field of such a struct.
 type part struct {
 	key  []byte // encoded
+	word uint64 // a key of at most 8 bytes, which is written and compared at once
+	mask uint64 // of its bytes
 	at   uintptr
 	size uintptr
 	form form
@@ -39,7 +42,13 @@ func (r *Registry) record(t reflect.Type) []part {
 			return nil
 		}
 		key := append(appendHead(nil, 0x60, uint64(len(f.Name))), f.Name...)
-		parts = append(parts, part{key: key, at: f.Offset, size: f.Type.Size(), form: form})
+		p := part{key: key, at: f.Offset, size: f.Type.Size(), form: form}
+		if len(key) <= 8 {
+			var word [8]byte
+			copy(word[:], key)
+			p.word, p.mask = binary.LittleEndian.Uint64(word[:]), ^uint64(0)>>(64-8*len(key))
+		}
+		parts = append(parts, p)
 		most += len(key) + 9
 	}
 	if len(parts) == 0 || most > recordMost {
@@ -78,11 +87,23 @@ func formOfKind(k reflect.Kind) form {
 
 // appendRecord appends the struct at v.
 func (p *Plan) appendRecord(v unsafe.Pointer, b []byte) []byte {
-	var room [recordMost]byte
+	var room [recordMost + 8]byte // a key is written as 8 bytes
 	out := appendHead(room[:0], 0xa0, uint64(len(p.parts)))
 	for i := range p.parts {
 		f := &p.parts[i]
-		out, _ = appendScalar(f.form, f.size, unsafe.Add(v, f.at), append(out, f.key...))
+		if f.mask != 0 {
+			out = binary.LittleEndian.AppendUint64(out, f.word)[:len(out)+len(f.key)]
+		} else {
+			out = append(out, f.key...)
+		}
+		at := unsafe.Add(v, f.at)
+		if f.form != formInt {
+			out, _ = appendScalar(f.form, f.size, at, out)
+		} else if n := loadInt(at, f.size); uint64(n) < 24 {
+			out = append(out, byte(n))
+		} else {
+			out = appendInt(out, n)
+		}
 	}
 	return append(b, out...)
 }
@@ -99,10 +120,19 @@ func (p *Plan) decodeRecord(data []byte, out unsafe.Pointer) bool {
 	data = data[n:]
 	for i := range p.parts {
 		f := &p.parts[i]
-		if len(data) < len(f.key) || string(data[:len(f.key)]) != string(f.key) {
+		if f.mask != 0 && len(data) > 8 {
+			if binary.LittleEndian.Uint64(data)&f.mask != f.word {
+				return false
+			}
+		} else if len(data) <= len(f.key) || string(data[:len(f.key)]) != string(f.key) {
 			return false
 		}
 		data = data[len(f.key):]
+		if f.form == formInt && data[0] < 24 {
+			storeInt(unsafe.Add(out, f.at), int64(data[0]), f.size)
+			data = data[1:]
+			continue
+		}
 		if n = headSize(data); n == 0 || !decodeScalar(f.form, f.size, data[:n], unsafe.Add(out, f.at)) {
 			return false
 		}

@@ -22,6 +22,9 @@ type numbers struct {
 	Long uint64
 	F    float32
 	Fl   float64
+
+	Seventh  int64 // its key takes 8 bytes, which is what is compared at once
+	TheEight int32 // and here one more
 }
 
 type upside int
@@ -83,7 +86,7 @@ func TestRecordIsWhatTheLibraryWrites(t *testing.T) {
 		}()
 	}
 	for range 20_000 {
-		v := numbers{rnd.IntN(2) == 0, int(bits()), int8(bits()), -int16(bits()), -time.Duration(bits()), uint(bits()), uint8(bits()), uint32(bits()), bits(), float32(float()), float()}
+		v := numbers{rnd.IntN(2) == 0, int(bits()), int8(bits()), -int16(bits()), -time.Duration(bits()), uint(bits()), uint8(bits()), uint32(bits()), bits(), float32(float()), float(), int64(bits()), int32(bits())}
 		got, err := p.Encode(&v, nil, 1<<20)
 		if err != nil {
 			t.Fatal(err)

@@ -47,21 +47,21 @@ type source struct {
 	kept   queue.Queue[*Incoming]   // whose answers are not acknowledged, from acked+1 on
 	unread int64
 	sourceFacts
-	facts   *sourceFacts // after the last step that has ended; nil: it is new
+	came    []uint64    // calls of each group
+	asked   []uint64    // by the owner, of calls
+	facts   *keptSource // after the last step that has ended; nil: it is new
 	touched bool
 	over    bool // it is forgotten
 }
 
-// sourceFacts is what does not follow from the calls.
+// sourceFacts is what does not follow from the calls. It has no pointers, since it is copied at each step.
 type sourceFacts struct {
-	at      int      // in the order of channels
-	taken   uint64   // calls, up to this number
-	came    []uint64 // calls of each group
+	at      int    // in the order of channels
+	taken   uint64 // calls, up to this number
 	acked   uint64
-	answers uint64   // up to this number
-	gone    bool     // its other end, and it was read to the end
-	dropped bool     // the owner asks for nothing of it
-	asked   []uint64 // by the owner, of calls
+	answers uint64 // up to this number
+	gone    bool   // its other end, and it was read to the end
+	dropped bool   // the owner asks for nothing of it
 }
 
 // Step takes an event. The effects are valid until the next step. If it panics, a new core is made of the memory, as if it had not begun.
@@ -76,8 +76,8 @@ func (h *Host) step(ev HostEvent) {
 	switch e := ev.(type) {
 	case Linked:
 		h.channels++
-		s := h.newSource(e.Channel, sourceFacts{at: h.channels, came: make([]uint64, len(h.boxes))})
-		h.touchSource(s)
+		s := h.touchSource(h.newSource(e.Channel, sourceFacts{at: h.channels}))
+		s.came = make([]uint64, len(h.boxes))
 		if h.fallen {
 			h.do(HostEffect{Do: SayLast, Channel: s.id})
 		}
@@ -129,8 +129,9 @@ func (h *Host) do(e HostEffect) { h.effects = append(h.effects, e) }
 func (h *Host) arrived(s *source, in *Incoming) {
 	h.order++
 	h.touchSource(s).taken++
-	in.from, in.touched = s, false
-	h.touch(in).incoming = incoming{channel: s.id, order: h.order, no: s.taken}
+	in.from, in.touched, in.outcome = s, false, nil
+	in.order, in.no, in.nth = h.order, s.taken, 0
+	h.touch(in).incoming = incoming{}
 	if in.Group < len(h.boxes) {
 		s.came[in.Group]++
 		in.nth = s.came[in.Group]
@@ -227,7 +228,7 @@ func (h *Host) end(in *Incoming, holds bool) {
 }
 
 func (h *Host) tell(in *Incoming) {
-	h.do(HostEffect{Do: TellOwner, Channel: in.channel, No: in.no, Said: in.said, Outcome: in.outcome})
+	h.do(HostEffect{Do: TellOwner, Channel: in.from.id, No: in.no, Said: in.said, Outcome: in.outcome})
 }
 
 func (h *Host) unwanted(s *source, e Unwanted) {

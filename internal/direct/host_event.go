@@ -12,7 +12,11 @@ type Incoming struct {
 	Group   int
 	Payload any
 
-	from *source
+	from    *source
+	order   uint64   // among all that came
+	no      uint64   // on its channel
+	nth     uint64   // of its group there
+	outcome *Outcome // of one that is over: what it came to
 	incoming
 	kept       incoming // after the last step that has ended: what a new core goes on from
 	touched    bool
@@ -20,14 +24,9 @@ type Incoming struct {
 	prev, next *Incoming
 }
 
-// incoming is what a Host knows of a call.
+// incoming is what changes of a call, as a Host knows it. It has no pointers, since it is copied at each step.
 type incoming struct {
-	channel Channel
-	order   uint64 // among all that came
-	no      uint64 // on its channel
-	nth     uint64 // of its group there
 	ackNo   uint64
-	outcome *Outcome
 	bytes   int64
 	said    Said
 	running bool

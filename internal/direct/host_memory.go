@@ -13,12 +13,18 @@ type HostMemory struct {
 	channels int
 	stopping bool
 	fallen   bool
-	sources  map[Channel]*sourceFacts
+	sources  map[Channel]*keptSource
 	first    *Incoming // of the calls that are pending, or of whose answer it is not known that it was taken
 }
 
+// keptSource is what is left of a channel.
+type keptSource struct {
+	sourceFacts
+	came, asked []uint64
+}
+
 // NewHostMemory is that of an instance that was just made.
-func NewHostMemory() *HostMemory { return &HostMemory{sources: make(map[Channel]*sourceFacts)} }
+func NewHostMemory() *HostMemory { return &HostMemory{sources: make(map[Channel]*keptSource)} }
 
 // NewHost makes the core of an instance of which another core has left the memory.
 func NewHost(cfg HostConfig, m *HostMemory) *Host {
@@ -27,16 +33,16 @@ func NewHost(cfg HostConfig, m *HostMemory) *Host {
 		h.boxes = append(h.boxes, mailbox{most: most})
 	}
 	for id, kept := range m.sources {
-		f := *kept
-		f.came, f.asked = slices.Clone(kept.came), slices.Clone(kept.asked)
-		h.newSource(id, f).facts = kept
+		s := h.newSource(id, kept.sourceFacts)
+		s.facts, s.came, s.asked = kept, slices.Clone(kept.came), slices.Clone(kept.asked)
 	}
 	slices.SortFunc(h.list, func(a, b *source) int { return cmp.Compare(a.at, b.at) })
 	var calls, over []*Incoming
 	for in := m.first; in != nil; in = in.next {
 		in.incoming, in.touched = in.kept, false
-		if in.from = h.sources[in.channel]; in.from == nil { // its channel is gone, and nobody asks for it
-			in.from = &source{id: in.channel, over: true, aside: make([]queue.Queue[*Incoming], len(h.boxes)), sourceFacts: sourceFacts{gone: true, dropped: true}}
+		id := in.from.id
+		if in.from = h.sources[id]; in.from == nil { // its channel is gone, and nobody asks for it
+			in.from = &source{id: id, over: true, aside: make([]queue.Queue[*Incoming], len(h.boxes)), sourceFacts: sourceFacts{gone: true, dropped: true}}
 		}
 		if in.over {
 			over = append(over, in)
@@ -115,12 +121,14 @@ func (h *Host) commit() {
 			continue
 		}
 		if s.facts == nil {
-			s.facts = new(sourceFacts)
+			s.facts = &keptSource{came: make([]uint64, len(s.came))}
 			m.sources[s.id] = s.facts
 		}
-		came := append(s.facts.came[:0], s.came...)
-		*s.facts = s.sourceFacts
-		s.facts.came = came
+		s.facts.sourceFacts = s.sourceFacts
+		copy(s.facts.came, s.came)
+		if len(s.facts.asked)+len(s.asked) > 0 {
+			s.facts.asked = s.asked
+		}
 	}
 	h.touchedCalls, h.touchedSources = h.touchedCalls[:0], h.touchedSources[:0]
 }

@@ -40,6 +40,8 @@ type after struct {
 	tell        boxes   // whose users have something to hand over
 }
 
+func (a *after) none() bool { return a.first == nil && a.wake == nil && a.tell.first == nil }
+
 func (a *after) add(l *link) {
 	if a.first == nil {
 		a.first = l

@@ -232,6 +232,8 @@ func (m *Mailbox) postQuiet() {
 // takeAfter gives what is to be done when the lock is given back.
 func (m *Mailbox) takeAfter() after {
 	a := m.after
-	m.after = after{}
+	if !a.none() {
+		m.after = after{}
+	}
 	return a
 }
