@@ -82,6 +82,9 @@ func (a *host) talks(m wire.Msg) []wire.Msg {
 			for i := range max(0, int(m.Spec.Opts.NumReturns)) {
 				a.held[m.Spec.ID.Return(i)] = true
 			}
+			for _, n := range m.Spec.Promises {
+				a.held[ids.Derive(m.Spec.ID, uint64(n)).Return(0)] = true
+			}
 		}
 		a.adopted[m.Spec.ID] = true
 		a.reported(m.Spec.ID, m.Outcome)
