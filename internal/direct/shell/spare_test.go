@@ -86,7 +86,7 @@ func TestWhichCallsAreUsedAgain(t *testing.T) {
 func TestCallsThatWaitedAreNotUsedAgain(t *testing.T) {
 	for _, panics := range []bool{false, true} {
 		fell := !panics
-		run := func(in *direct.Incoming) direct.Finished {
+		run := func(*direct.Incoming) direct.Finished {
 			if !fell {
 				fell = true
 				panic("no")
@@ -145,7 +145,7 @@ func TestCallsAreUsedAgainAmongOthers(t *testing.T) {
 		others.Go(func() {
 			for !over.Load() {
 				var late []*Call
-				for _, k := range n.p.Find(theActor, func(k *Call) bool { return rnd.IntN(50) == 0 }) {
+				for _, k := range n.p.Find(theActor, func(*Call) bool { return rnd.IntN(50) == 0 }) {
 					cancelled[of[k.Caller]][k.Own.(*waiting).seq].Store(1)
 					late = append(late, k)
 				}
