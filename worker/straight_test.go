@@ -66,6 +66,7 @@ func (s *straight) Panicked(event string, reason any, _ int) {
 func (*straight) Holds(*shell.Callee) any { return nil }
 func (*straight) LetsGo(any)              {}
 
+func (*straight) Spare(*shell.Call) {}
 func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	k.Own.(interface{ settled(o *direct.Outcome) }).settled(o)
 }

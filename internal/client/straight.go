@@ -23,6 +23,7 @@ type straight struct {
 	calls   *shell.Process
 	room    straightRoom
 	untimed atomic.Int32 // calls that are to be timed, until the next sweep
+	spare   sync.Pool    // messages that nobody has any more
 
 	argsMu sync.Mutex // taken under a shard's lock
 	makers struct {
@@ -93,7 +94,14 @@ func (s *straight) takes(tc *TaskContext, spec *wire.TaskSpec) bool {
 
 // submit makes a call, and gives a handle for each of its returns. It blocks only for room.
 func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
-	m := &message{spec: spec, tc: tc, cost: wire.CostOfSpec(spec)}
+	var m *message
+	if spec.Opts.NumReturns == 0 {
+		m, _ = s.spare.Get().(*message)
+	}
+	if m == nil {
+		m = new(message)
+	}
+	m.spec, m.tc, m.cost = spec, tc, wire.CostOfSpec(spec)
 	m.ID, m.Caller, m.Own, m.InGroup, m.Bytes = spec.ID, spec.Caller(), m, spec.Opts.Group, m.cost
 	if err := s.room.admit(ctx, tc, m.cost); err != nil {
 		return nil, err
@@ -108,14 +116,16 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 	}
 	m.Tells = len(m.hs) == 0
 	m.Quiet = m.Tells && m.end == nil && len(m.args) == 0
+	m.Spare = m.Quiet && spec.Deadline == 0
 	if !m.Shared && spec.Submitted == 0 && s.times() {
 		spec.Submitted = s.clock.Now()
 	}
-	s.begin(m)
+	hs := m.hs
+	s.begin(m) // from here on it may be another call, if it is spare
 	if spec.Deadline != 0 {
 		s.timeOut(m)
 	}
-	return m.hs, nil
+	return hs, nil
 }
 
 // hold makes the handles of a call's results, and holds what it needs until it has ended.

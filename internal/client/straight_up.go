@@ -178,6 +178,13 @@ func (s *straight) Settled(k *shell.Call, o *direct.Outcome) {
 	s.room.add(m.cost)
 }
 
+// Spare keeps a call that nobody has any more for another one.
+func (s *straight) Spare(k *shell.Call) {
+	m := messageOf(k)
+	*m = message{}
+	s.spare.Put(m)
+}
+
 // isOver notes that a call is under way no more.
 func (s *straight) isOver(m *message) {
 	if m.spec.Deadline == 0 {

@@ -35,6 +35,9 @@ type incoming struct {
 	tell    bool // the owner wants the answer too: whoever called is gone
 }
 
+// Kept tells whether a Host knows of the call, or has yet to be told that its answer was taken.
+func (in *Incoming) Kept() bool { return in.listed }
+
 // HostEvent is what a Host is told.
 type HostEvent interface{ toHost() }
 

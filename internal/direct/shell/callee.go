@@ -17,11 +17,13 @@ type Call struct {
 	InGroup string // the concurrency group; empty: the first
 	Tells   bool   // there are no references to its result
 	Quiet   bool   // nobody waits for its end: it may be told of later, with those of others
+	Spare   bool   // one that is quiet, and has no deadline: Up.Spare has it when it has gone straight, has ended well and nobody has it any more
 
 	listed     bool // guarded by of.mu
 	settled    bool // guarded by of.mu
 	dropped    bool // guarded by of.mu: nobody holds the result
 	went       bool // guarded by of.mu: it has gone by a link
+	shown      bool // guarded by of.mu: somebody may have it for longer than the lock is held
 	of         *Callee
 	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
 	in         direct.Incoming // what the actor's side has of it when it goes by a link for the first time
@@ -41,6 +43,7 @@ type Callee struct {
 	links  []*link // guarded by mu: one; others that are over, and of which not all is acknowledged
 	held   int64   // guarded by mu: of p.held
 	after  after   // guarded by mu: what this step leaves to be done
+	from   *link   // guarded by mu: whose answer is taken just now; nil: none
 	first  *Call   // guarded by mu: of the calls whose ends this step leaves to be told
 	last   *Call   // guarded by mu: of these
 	used   bool    // guarded by mu: since the last sweep
@@ -130,6 +133,15 @@ func (c *Callee) leave() {
 	}
 }
 
+// tell takes an event of the call.
+func (k *Call) tell(e direct.Event) {
+	c := k.of
+	c.mu.Lock()
+	k.shown = true
+	c.step(e)
+	c.leave()
+}
+
 // Open answers AskWay with a channel to a mailbox of this process; nil: its instance has ended meanwhile.
 func (c *Callee) Open(m *Mailbox, w Way) {
 	groups := len(w.Groups)
@@ -205,28 +217,28 @@ func (c *Callee) Held(ch direct.Channel, ackNo uint64) {
 
 // Argument says that the arguments of a call are there, or have failed, and how many bytes it takes.
 func (k *Call) Argument(bytes int64, err *errs.Error) {
-	k.of.tell(direct.Argument{Call: &k.Call, Err: err, Bytes: bytes})
+	k.tell(direct.Argument{Call: &k.Call, Err: err, Bytes: bytes})
 }
 
 // Cancel says that the call should end.
-func (k *Call) Cancel(w direct.Wish) { k.of.tell(direct.Cancel{Call: &k.Call, Wish: w}) }
+func (k *Call) Cancel(w direct.Wish) { k.tell(direct.Cancel{Call: &k.Call, Wish: w}) }
 
 // EndUnbegun ends the call with an error, unless it has begun.
-func (k *Call) EndUnbegun(why *errs.Error) { k.of.tell(direct.Cancel{Call: &k.Call, Why: why}) }
+func (k *Call) EndUnbegun(why *errs.Error) { k.tell(direct.Cancel{Call: &k.Call, Why: why}) }
 
 // Expired says that its deadline has passed.
-func (k *Call) Expired() { k.of.tell(direct.Expired{Call: &k.Call}) }
+func (k *Call) Expired() { k.tell(direct.Expired{Call: &k.Call}) }
 
 // OwnerAnswered is the end of a call that was submitted.
 func (k *Call) OwnerAnswered(o *direct.Outcome) {
-	k.of.tell(direct.OwnerAnswered{Call: &k.Call, Outcome: o})
+	k.tell(direct.OwnerAnswered{Call: &k.Call, Outcome: o})
 }
 
 // Leaves says that a reference to the result is about to leave the process: Departs says when it may.
-func (k *Call) Leaves() { k.of.tell(direct.Leaves{Call: &k.Call}) }
+func (k *Call) Leaves() { k.tell(direct.Leaves{Call: &k.Call}) }
 
 // Adopted is the owner's answer to Adopt.
-func (k *Call) Adopted() { k.of.tell(direct.Adopted{Call: &k.Call}) }
+func (k *Call) Adopted() { k.tell(direct.Adopted{Call: &k.Call}) }
 
 // Released says that nobody in the process holds the result.
 func (k *Call) Released() {

@@ -26,6 +26,7 @@ func (c *Callee) find(is func(*Call) bool) (found []*Call) {
 	defer c.mu.Unlock()
 	for k := c.calls; k != nil; k = k.next {
 		if !k.settled && is(k) {
+			k.shown = true
 			found = append(found, k)
 		}
 	}

@@ -15,6 +15,7 @@ func (c *Callee) WhenSent(then func()) bool {
 	w := wait{then: then}
 	for k := c.calls; k != nil; k = k.next {
 		if k.InLine() {
+			k.shown = true
 			w.calls = append(w.calls, k)
 		}
 	}

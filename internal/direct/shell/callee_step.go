@@ -81,6 +81,11 @@ func (c *Callee) settled(k *Call, o *direct.Outcome) {
 		c.let, c.holds = c.holds, nil
 	}
 	c.unlist(k)
+	if k.comesBack(o) {
+		c.p.up.Settled(k, o)
+		c.from.ended.Push(ended{call: k, ackNo: c.from.got})
+		return
+	}
 	if c.last == nil {
 		c.first = k
 	} else {
@@ -105,12 +110,14 @@ func (c *Callee) do(f *direct.Effect) {
 			c.after.join(l.to.unwanted(l, f))
 		}
 	case direct.Submit:
+		callOf(f.Call).shown = true
 		up.Submit(callOf(f.Call))
 	case direct.Revoke:
 		up.Revoke(callOf(f.Call), f.Wish)
 	case direct.Settle:
 		c.settled(callOf(f.Call), f.Outcome)
 	case direct.Adopt:
+		callOf(f.Call).shown = true
 		up.Adopt(callOf(f.Call), *f)
 	case direct.Report:
 		up.Report(callOf(f.Call), f.Outcome)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mobula/internal/direct"
+	"mobula/internal/queue"
 )
 
 // link is a channel between a Callee and a Mailbox of one process.
@@ -12,12 +13,13 @@ type link struct {
 	from *Callee
 	to   *Mailbox
 
-	broken bool   // guarded by from.mu: nothing is sent on it any more
-	got    uint64 // guarded by from.mu: answers
-	ack    uint64 // guarded by from.mu: of these, what may be acknowledged
-	acked  uint64 // guarded by from.mu: of which the mailbox knows that
-	unread int64  // guarded by from.mu: bytes of answers of which it does not
-	spare  []mail // guarded by from.mu
+	broken bool               // guarded by from.mu: nothing is sent on it any more
+	got    uint64             // guarded by from.mu: answers
+	ack    uint64             // guarded by from.mu: of these, what may be acknowledged
+	acked  uint64             // guarded by from.mu: of which the mailbox knows that
+	unread int64              // guarded by from.mu: bytes of answers of which it does not
+	spare  []mail             // guarded by from.mu
+	ended  queue.Queue[ended] // guarded by from.mu: calls for Up.Spare, as their answers came, once the mailbox has forgotten them
 
 	out     []mail         // guarded by to.mu: on their way to the Callee
 	quiet   bool           // guarded by to.mu: it is among those with mail that nobody waits for
@@ -96,7 +98,9 @@ func (c *Callee) drain(l *link) {
 			if x.Outcome != nil {
 				l.unread += x.Outcome.Bytes
 			}
+			c.from = l
 			c.step(&x.Answered)
+			c.from = nil
 		}
 	}
 	clear(got)
@@ -117,7 +121,7 @@ func (l *link) take() []mail {
 func (l *link) send(k *Call) after {
 	in := &k.in
 	if k.went { // an earlier instance may have it still
-		in = new(direct.Incoming)
+		in, k.shown = new(direct.Incoming), true
 	}
 	k.went = true
 	in.ID, in.Tries, in.Group, in.Payload = k.ID, k.Tries(), k.Group, k
@@ -147,20 +151,19 @@ func (l *link) acknowledge() after {
 	if l.ack == l.acked {
 		return after{}
 	}
-	l.to.mu.Lock()
-	defer l.to.mu.Unlock()
-	l.acknowledgeLocked()
-	return l.to.takeAfter()
-}
-
-func (l *link) acknowledgeLocked() {
-	if l.ack == l.acked {
-		return
-	}
+	m := l.to
+	m.mu.Lock()
 	if l.acked = l.ack; l.acked == l.got { // else some are held back, and it counts too many
 		l.unread = 0
 	}
-	l.to.step(direct.Acked{Channel: l.id, UpTo: l.ack})
+	m.step(direct.Acked{Channel: l.id, UpTo: l.ack})
+	forgotten := l.forgotten()
+	later := m.takeAfter()
+	m.mu.Unlock()
+	for range forgotten {
+		l.from.p.up.Spare(l.ended.Pop().call)
+	}
+	return later
 }
 
 // counts is what has begun.

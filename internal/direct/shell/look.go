@@ -24,6 +24,7 @@ func (c *Callee) Underway() (all []direct.Underway) {
 				return // it has ended, and its answer comes
 			}
 		}
+		call.shown = true
 		u.ID, u.Own, u.Place, u.Order, u.Tries = k.ID, call.Own, at, k.Order(), k.Tries()
 		all = append(all, u)
 	})
@@ -45,6 +46,7 @@ func (c *Callee) ended(id ids.TaskID) (*direct.Outcome, any) {
 	defer c.mu.Unlock()
 	for k := c.calls; k != nil; k = k.next {
 		if k.ID == id && k.end != nil {
+			k.shown = true
 			return k.end, k.Own
 		}
 	}

@@ -21,6 +21,7 @@ type node struct {
 	panics   atomic.Int64
 	adopted  atomic.Int64
 	running  atomic.Int64 // goroutines of mailboxes
+	spare    func(*Call)  // nil: nothing is done
 	open     atomic.Int64 // channels
 
 	mu        sync.Mutex
@@ -154,6 +155,12 @@ func (n *node) Interrupt(direct.HostEffect)                     {}
 func (n *node) Ran(*direct.Incoming)                            {}
 func (n *node) HandOver()                                       {}
 func (n *node) Panicked(string, any, int)                       { n.panics.Add(1) }
+
+func (n *node) Spare(k *Call) {
+	if n.spare != nil {
+		n.spare(k)
+	}
+}
 
 // Fallen has another instance made.
 func (n *node) Fallen(direct.HostEffect) {

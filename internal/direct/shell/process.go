@@ -20,7 +20,8 @@ type Up interface {
 	HangUp(ch direct.Channel)                                // the channel is needed no more
 	Linked(c *Callee, ch direct.Channel, to direct.Instance) // tell the owner, which was made anew, of a channel
 	Settles(k *Call, o *direct.Outcome)                      // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
-	Settled(k *Call, o *direct.Outcome)                      // tell who waits for it
+	Settled(k *Call, o *direct.Outcome)                      // tell who waits for it; of one that is for Spare, under the lock
+	Spare(k *Call)                                           // it was Spare, and nobody has it any more: it may be used for another call, as a zero value
 	Departs(k *Call)                                         // a reference to its result may leave
 	Holds(c *Callee) any                                     // hold the actor while calls of it are under way; nil: there is nothing to hold
 	LetsGo(held any)                                         // of that: all have ended; the lock is not held
