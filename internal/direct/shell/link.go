@@ -11,6 +11,8 @@ type link struct {
 	id   direct.Channel
 	from *Callee
 	to   *Mailbox
+	far  Far   // in place of to: it leads to another process
+	near *near // in place of from: it comes from another process
 
 	broken bool   // guarded by from.mu: nothing is sent on it any more
 	got    uint64 // guarded by from.mu: answers
@@ -38,6 +40,7 @@ type after struct {
 	first, last *link   // with mail
 	wake        *runner // the first of a list
 	tell        boxes   // whose users have something to hand over
+	far         Far     // to be flushed; nil: none
 }
 
 func (a *after) add(l *link) {
@@ -51,6 +54,9 @@ func (a *after) add(l *link) {
 
 func (a *after) join(more after) {
 	a.tell.join(more.tell)
+	if more.far != nil {
+		a.flushed(more.far)
+	}
 	if more.first != nil {
 		a.add(more.first)
 		a.last = more.last
@@ -71,9 +77,17 @@ func (a after) do() {
 		r = also
 	}
 	a.tell.handOver()
+	if a.far != nil {
+		a.far.Flush()
+	}
 	for l := a.first; l != nil; {
 		next := l.next // another one may list it again as soon as its mail is taken
 		l.next = nil
+		if l.near != nil {
+			l.deliver()
+			l = next
+			continue
+		}
 		l.from.mu.Lock()
 		l.from.drain(l)
 		l.from.leave()
@@ -113,6 +127,10 @@ func (l *link) take() []mail {
 
 // send puts a call into the mailbox. The Callee's lock is held.
 func (l *link) send(k *Call) after {
+	if l.far != nil {
+		l.far.Send(k)
+		return l.flush()
+	}
 	in := &k.in
 	if k.went { // an earlier instance may have it still
 		in = new(direct.Incoming)
@@ -134,7 +152,7 @@ const ackEvery = 16
 // taken notes which answers may be acknowledged. The Callee's lock is held.
 func (l *link) taken(upTo uint64) after {
 	l.ack = upTo
-	if l.ack-l.acked < ackEvery && l.unread <= l.to.cfg.Unread/4 {
+	if l.ack-l.acked < ackEvery && l.unread <= l.unreadMost()/4 {
 		return after{}
 	}
 	return l.acknowledge()
@@ -144,6 +162,9 @@ func (l *link) taken(upTo uint64) after {
 func (l *link) acknowledge() after {
 	if l.ack == l.acked {
 		return after{}
+	}
+	if l.far != nil {
+		return l.ackTo()
 	}
 	l.to.mu.Lock()
 	defer l.to.mu.Unlock()
@@ -163,7 +184,10 @@ func (l *link) acknowledgeLocked() {
 
 // counts is what has begun.
 func (l *link) counts() []uint64 {
-	if l.to == nil {
+	switch {
+	case l.far != nil:
+		return l.far.Begun()
+	case l.to == nil:
 		return l.begun
 	}
 	l.to.mu.Lock()
