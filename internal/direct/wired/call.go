@@ -5,6 +5,7 @@ import (
 	"mobula/internal/direct/shell"
 	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
+	"mobula/internal/lend"
 	"mobula/wire"
 )
 
@@ -29,8 +30,9 @@ type Call struct {
 // freeMost is how many messages an end keeps to be used again.
 const freeMost = 64
 
-// OpenCall answers a Callee's AskWay with a channel to another process, where answers of so many bytes may be left unacknowledged. The end is taken over, also on an error.
-func OpenCall(e End, c *shell.Callee, w shell.Way, unread int64) (*Call, error) {
+// OpenCall answers a Callee's AskWay with a channel to another process, where answers of so many bytes may be left unacknowledged. By the lender a goroutine that waits for
+// an answer reads it itself; nil: none does. The end is taken over, also on an error.
+func OpenCall(e End, c *shell.Callee, w shell.Way, unread int64, lender *lend.Lender) (*Call, error) {
 	x := &Call{c: c, ch: w.Channel, unread: unread, done: make(chan struct{})}
 	x.reuse = x.used
 	var err error
@@ -38,14 +40,14 @@ func OpenCall(e End, c *shell.Callee, w shell.Way, unread int64) (*Call, error) 
 		_ = e.Socket.Close() // nobody uses it
 		return nil, err
 	}
-	if x.out.c, err = open(e, true); err != nil {
+	if x.out.c, err = open(e, lender != nil); err != nil {
 		x.page.unmap()
 		return nil, err
 	}
 	x.say(&wire.OpenChannel{Version: wire.ChannelVersion, Channel: uint64(x.ch)})
 	c.OpenFar(x, w)
 	x.Flush()
-	go x.read()
+	go x.read(lender)
 	return x, nil
 }
 
@@ -116,8 +118,11 @@ func (x *Call) Unread() int64 { return x.unread }
 func (x *Call) Flush() { x.flush() }
 
 // read reads until the channel has ended.
-func (x *Call) read() {
+func (x *Call) read(lender *lend.Lender) {
 	var err error
+	if lender != nil {
+		err = x.out.c.Serve(lender, x.take)
+	}
 	for err == nil {
 		var batch []wire.Msg
 		if batch, err = x.out.c.Recv(); err == nil {

@@ -1,6 +1,7 @@
 package wired
 
 import (
+	"context"
 	"encoding/binary"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lend"
 	"mobula/internal/testkit"
 	"mobula/wire"
 )
@@ -43,6 +45,8 @@ type calls struct {
 	last atomic.Uint64
 	x    atomic.Pointer[Call] // the channel that there is
 	w    shell.Way
+
+	lender *lend.Lender // nil: its goroutines do not read
 }
 
 func newCalls(t testing.TB, groups ...string) *calls {
@@ -60,7 +64,7 @@ func (u *calls) AskWay(c *shell.Callee) {
 		}
 		w := u.w
 		w.Channel = direct.Channel(u.last.Add(1))
-		x, err := OpenCall(e, c, w, 1<<20)
+		x, err := OpenCall(e, c, w, 1<<20, u.lender)
 		if err != nil {
 			u.t.Error(err)
 			c.NoWay(true, errs.From(err))
@@ -109,6 +113,17 @@ func (a *asked) get(t testing.TB) *direct.Outcome {
 		a.o = testkit.Receive(t, "the end of a call", a.end)
 	}
 	return a.o
+}
+
+// Woken implements lend.Waiter.
+func (a *asked) Woken() bool { return len(a.end) > 0 }
+
+// read is get of a goroutine that may read itself.
+func (a *asked) read(l *lend.Lender) *direct.Outcome {
+	if !l.Read(context.Background(), a) {
+		defer l.Woken()
+	}
+	return <-a.end
 }
 
 // gives checks that a call has come to a number.

@@ -71,7 +71,7 @@ func (o *out) send() {
 			o.over, o.sending = o.over || closing, false
 			o.mu.Unlock()
 			if closing {
-				go o.c.Close() // which waits until it is written, for a while
+				go func() { _ = o.c.Close() }() // which waits until it is written, for a while; that it was not nobody asks
 			}
 			return
 		}

@@ -2,6 +2,8 @@ package wired
 
 import (
 	"encoding/binary"
+	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +12,8 @@ import (
 	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/internal/lend"
+	"mobula/internal/testkit"
 	"mobula/wire"
 )
 
@@ -211,4 +215,45 @@ func TestAnswersWaitForTheirReader(t *testing.T) {
 	}
 	c.Fail(errs.New(errs.CodeShutdown, "done"))
 	ended(t, "the channel", x.Done())
+}
+
+// A goroutine that waits for an answer reads it itself, where it may.
+func TestWhoWaitsReads(t *testing.T) {
+	u, h := newCalls(t), newHosts(t, []int{1}, echo)
+	u.lender = new(lend.Lender)
+	from, to := made(t, 1)
+	x := h.open(to, 1)
+	u.ways <- from
+	for seq := uint64(1); seq <= 500; seq++ {
+		a := u.call(1, seq, nil)
+		a.o = a.read(u.lender)
+		a.gives(t, seq)
+		a.Released()
+	}
+	u.p.Close()
+	ended(t, "the host's end", x.Done())
+	ended(t, "the caller's end", u.x.Load().Done())
+}
+
+// A channel that has ended leaves neither goroutines nor descriptors.
+func TestNothingIsLeftOfAChannel(t *testing.T) {
+	count := func() (goroutines, files int) {
+		in, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runtime.NumGoroutine(), len(in)
+	}
+	goroutines, files := count()
+	for range 20 {
+		t.Run("", func(t *testing.T) {
+			u, _, _ := connected(t, echo)
+			u.call(1, 1, nil).gives(t, 1)
+		})
+	}
+	testkit.Eventually(t, "all is gone", func() bool {
+		runtime.GC() // what the runtime closes
+		g, f := count()
+		return g <= goroutines && f <= files+2 // those of the poller
+	})
 }
