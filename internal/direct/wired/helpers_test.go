@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"os/exec"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -232,12 +233,15 @@ const roleVar = "MOBULA_TEST_WIRED"
 
 var roles = map[string]func(e End){}
 
-// child starts the program as another process with an end of a channel.
-func child(t testing.TB, role string, e End, env ...string) *exec.Cmd {
+// roleArg is the argument of a role: the call at which it ends itself, and how many concurrency groups it has.
+var roleArg string
+
+// child starts the program as another process with an end of a channel, and more files. A role may have an argument behind a blank.
+func child(t testing.TB, role string, e End, more ...*os.File) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(append(os.Environ(), roleVar+"="+role), env...)
-	cmd.ExtraFiles = []*os.File{e.Socket, e.Page}
+	cmd.Env = append(os.Environ(), roleVar+"="+role)
+	cmd.ExtraFiles = append([]*os.File{e.Socket, e.Page}, more...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -252,6 +256,7 @@ func child(t testing.TB, role string, e End, env ...string) *exec.Cmd {
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
+		role, roleArg, _ = strings.Cut(role, " ")
 		roles[role](End{Socket: os.NewFile(3, "channel"), Page: os.NewFile(4, "begun calls")})
 		os.Exit(0)
 	}

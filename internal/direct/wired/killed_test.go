@@ -1,8 +1,8 @@
 package wired
 
 import (
+	"fmt"
 	"os"
-	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -14,16 +14,10 @@ import (
 	"mobula/wire"
 )
 
-// atVar says at which call a process ends itself, and groupsVar how many concurrency groups it has.
-const (
-	atVar     = "MOBULA_TEST_WIRED_AT"
-	groupsVar = "MOBULA_TEST_WIRED_GROUPS"
-)
-
 func init() {
 	roles["host"] = func(e End) {
-		at, _ := strconv.Atoi(os.Getenv(atVar))
-		n, _ := strconv.Atoi(os.Getenv(groupsVar))
+		var at, n int
+		_, _ = fmt.Sscan(roleArg, &at, &n) // 0 is none
 		groups := make([]int, max(1, n))
 		for i := range groups {
 			groups[i] = 1
@@ -41,7 +35,8 @@ func init() {
 		<-h.open(e, 1).Done()
 	}
 	roles["caller"] = func(e End) {
-		at, _ := strconv.Atoi(os.Getenv(atVar))
+		var at int
+		_, _ = fmt.Sscan(roleArg, &at)
 		u := newCalls(&inChild{})
 		u.ways <- e
 		for seq := uint64(1); ; seq++ {
@@ -74,7 +69,7 @@ func TestTheActorsProcessIsKilled(t *testing.T) {
 		u := newCalls(t, "others")
 		from, to := made(t, 2)
 		u.ways <- from
-		child(t, "host", to, atVar+"="+strconv.Itoa(at), groupsVar+"=2")
+		child(t, fmt.Sprint("host ", at, " 2"), to)
 		others := u.call(2, 1000, nil, func(a *asked) { a.InGroup = "others" })
 		others.gives(t, 1000)
 		var all []*asked
@@ -111,7 +106,7 @@ func TestTheCallingProcessIsKilled(t *testing.T) {
 		})
 		from, to := made(t, 1)
 		x := h.open(to, 1)
-		child(t, "caller", from, atVar+"="+strconv.Itoa(at))
+		child(t, fmt.Sprint("caller ", at), from)
 		ended(t, "the channel", x.Done())
 		h.box.Tell(direct.Stopping{Drain: true})
 		testkit.Eventually(t, "the mailbox is empty", h.last.Load)
