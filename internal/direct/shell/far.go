@@ -51,12 +51,26 @@ func (c *Callee) Came(ch direct.Channel, answers []direct.Answered, last, over b
 // flush has what was said on a link to another process go, when no lock is held any more.
 func (l *link) flush() after { return after{far: l.far} }
 
-// ackTo tells another process which answers were taken.
-func (l *link) ackTo() after {
-	if l.acked = l.ack; l.acked == l.got {
-		l.unread = 0
+// takenFar is taken of a link to another process: that hears with the next call, or at a sweep; at once where the bytes are many.
+func (l *link) takenFar() after {
+	many := l.unread > l.far.Unread()/4
+	if !many && l.ack-l.acked < ackEvery {
+		return after{}
 	}
-	l.far.Took(l.ack)
+	if later := l.ackTo(); many {
+		return later
+	}
+	return after{}
+}
+
+// ackTo tells another process which answers were taken, with what was said before.
+func (l *link) ackTo() after {
+	if l.ack != l.acked {
+		if l.acked = l.ack; l.acked == l.got {
+			l.unread = 0
+		}
+		l.far.Took(l.ack)
+	}
 	return l.flush()
 }
 
@@ -67,14 +81,6 @@ func (l *link) hangUp() after {
 	}
 	l.far.HangUp()
 	return l.flush()
-}
-
-// unreadMost is how many bytes of answers may be left unacknowledged.
-func (l *link) unreadMost() int64 {
-	if l.far != nil {
-		return l.far.Unread()
-	}
-	return l.to.cfg.Unread
 }
 
 func (l *link) withdraw(f *direct.Effect) after {

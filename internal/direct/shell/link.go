@@ -152,7 +152,10 @@ const ackEvery = 16
 // taken notes which answers may be acknowledged. The Callee's lock is held.
 func (l *link) taken(upTo uint64) after {
 	l.ack = upTo
-	if l.ack-l.acked < ackEvery && l.unread <= l.unreadMost()/4 {
+	if l.far != nil {
+		return l.takenFar()
+	}
+	if l.ack-l.acked < ackEvery && l.unread <= l.to.cfg.Unread/4 {
 		return after{}
 	}
 	return l.acknowledge()
@@ -160,11 +163,11 @@ func (l *link) taken(upTo uint64) after {
 
 // acknowledge tells the mailbox which answers were taken. The Callee's lock is held.
 func (l *link) acknowledge() after {
-	if l.ack == l.acked {
-		return after{}
-	}
 	if l.far != nil {
 		return l.ackTo()
+	}
+	if l.ack == l.acked {
+		return after{}
 	}
 	l.to.mu.Lock()
 	defer l.to.mu.Unlock()
