@@ -159,6 +159,25 @@ func (d *Decoder) cold(k Kind, b []byte) Msg {
 		m := new(UnmapFile)
 		readUnmapFile(d, b, m)
 		return m
+	case KindOpenChannel:
+		m := new(OpenChannel)
+		readOpenChannel(d, b, m)
+		return m
+	case KindMethod:
+		m := new(Method)
+		readMethod(d, b, m)
+		return m
+	case KindWithdraw:
+		m := new(Withdraw)
+		readWithdraw(d, b, m)
+		return m
+	case KindTook:
+		m := new(Took)
+		readTook(d, b, m)
+		return m
+	case KindLastAnswer:
+		readEmpty(d, b)
+		return new(LastAnswer)
 	}
 	d.malformed(b, "kind %d has no decoder", k)
 	return nil
@@ -941,6 +960,69 @@ func readAttempt(d *Decoder, b []byte, m *Attempt) {
 			m.Blocked = c.bool()
 		case 5<<3 | wtVarint:
 			m.Asks = c.bool()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readOpenChannel(d *Decoder, b []byte, m *OpenChannel) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Version = c.uint32()
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readMethod(d *Decoder, b []byte, m *Method) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Number = c.uint32()
+		case 2<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 3<<3 | wtBytes:
+			m.Opts = new(TaskOptions)
+			readTaskOptions(d, c.bytes(), m.Opts)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readWithdraw(d *Decoder, b []byte, m *Withdraw) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.No = c.varint()
+		case 2<<3 | wtVarint:
+			m.Force = c.bool()
+		case 3<<3 | wtVarint:
+			m.Recursive = c.bool()
+		case 4<<3 | wtVarint:
+			m.Insist = c.bool()
+		case 5<<3 | wtBytes:
+			m.Unbegun = readError(d, c.bytes())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readTook(d *Decoder, b []byte, m *Took) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.UpTo = c.varint()
 		default:
 			c.skip()
 		}

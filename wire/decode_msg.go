@@ -52,6 +52,10 @@ func (d *Decoder) read(k Kind, b []byte) Msg {
 		m := new(Resolved)
 		readResolved(d, b, m)
 		return m
+	case KindCall:
+		return readCall(d, b)
+	case KindAnswered:
+		return readAnswered(d, b)
 	}
 	return d.cold(k, b)
 }

@@ -99,6 +99,13 @@ func readTaskSpec(d *Decoder, b []byte, s *TaskSpec, args []Arg) {
 		d.malformed(b, "an empty task spec")
 	}
 	s.Args = args
+	readSpecFields(d, b, s)
+	if s.Opts == nil {
+		d.malformed(b[len(b):], "a task spec without options")
+	}
+}
+
+func readSpecFields(d *Decoder, b []byte, s *TaskSpec) {
 	c := cursor{b: b, d: d}
 	for c.next() {
 		switch c.tag {
@@ -130,9 +137,6 @@ func readTaskSpec(d *Decoder, b []byte, s *TaskSpec, args []Arg) {
 		default:
 			c.skip()
 		}
-	}
-	if s.Opts == nil {
-		d.malformed(b[len(b):], "a task spec without options")
 	}
 }
 
@@ -217,9 +221,14 @@ func readExecTask(d *Decoder, b []byte, t *ExecTask, alias bool) {
 		d.malformed(b[len(b):], "a task without a spec")
 		return
 	}
-	for i := range t.Args {
-		if x := t.Args[i].Index; x < 0 || int(x) >= len(t.Spec.Args) {
-			d.malformed(b[len(b):], "a value for argument %d of %d", x, len(t.Spec.Args))
+	d.argsFit(b, t.Spec, t.Args)
+}
+
+// argsFit refuses values of arguments that a spec does not have.
+func (d *Decoder) argsFit(b []byte, s *TaskSpec, args []ArgValue) {
+	for i := range args {
+		if x := args[i].Index; x < 0 || int(x) >= len(s.Args) {
+			d.malformed(b[len(b):], "a value for argument %d of %d", x, len(s.Args))
 		}
 	}
 }

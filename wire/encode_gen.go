@@ -81,7 +81,15 @@ func (e *encoder) cold(m Msg) bool {
 		writeActorNews(e, m)
 	case *UnmapFile:
 		writeUnmapFile(e, m)
-	case *Drain, *Collect:
+	case *OpenChannel:
+		writeOpenChannel(e, m)
+	case *Method:
+		writeMethod(e, m)
+	case *Withdraw:
+		writeWithdraw(e, m)
+	case *Took:
+		writeTook(e, m)
+	case *Drain, *Collect, *LastAnswer:
 	default:
 		return false
 	}
@@ -440,4 +448,27 @@ func writeAttempt(e *encoder, m *Attempt) {
 	e.uint(3, uint64(m.Lease))
 	e.bool(4, m.Blocked)
 	e.bool(5, m.Asks)
+}
+
+func writeOpenChannel(e *encoder, m *OpenChannel) {
+	e.uint(1, uint64(m.Version))
+	e.uint(2, m.Channel)
+}
+
+func writeMethod(e *encoder, m *Method) {
+	e.uint(1, uint64(m.Number))
+	e.task(2, ids.TaskID(m.Actor))
+	e.options(3, m.Opts)
+}
+
+func writeWithdraw(e *encoder, m *Withdraw) {
+	e.uint(1, m.No)
+	e.bool(2, m.Force)
+	e.bool(3, m.Recursive)
+	e.bool(4, m.Insist)
+	nestError(e, 5, m.Unbegun)
+}
+
+func writeTook(e *encoder, m *Took) {
+	e.uint(1, m.UpTo)
 }

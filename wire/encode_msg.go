@@ -17,6 +17,10 @@ func (e *encoder) message(m Msg) bool {
 		writeGet(e, m)
 	case *Resolved:
 		writeResolved(e, m)
+	case *Call:
+		writeCall(e, m)
+	case *Answered:
+		writeAnswered(e, m)
 	default:
 		return e.cold(m)
 	}
@@ -32,14 +36,19 @@ func writeDone(e *encoder, m *Done) {
 	}
 	e.uint(5, uint64(m.Items))
 	nestError(e, 6, m.Err)
-	if m.Times != (Times{}) {
-		at, ext := e.open(7)
-		e.fixed64(1, uint64(m.Times.Received))
-		e.fixed64(2, uint64(m.Times.Started))
-		e.fixed64(3, uint64(m.Times.Ended))
-		e.close(at, ext)
-	}
+	nestTimes(e, 7, m.Times)
 	e.bool(8, m.Final)
 	e.bool(9, m.StillRuns)
 	e.bool(10, m.Broke)
+}
+
+func nestTimes(e *encoder, num uint64, t Times) {
+	if t == (Times{}) {
+		return
+	}
+	at, ext := e.open(num)
+	e.fixed64(1, uint64(t.Received))
+	e.fixed64(2, uint64(t.Started))
+	e.fixed64(3, uint64(t.Ended))
+	e.close(at, ext)
 }

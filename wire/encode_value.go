@@ -75,13 +75,28 @@ func nestTaskSpec(e *encoder, num uint64, s *TaskSpec) {
 		nestArg(e, 5, &s.Args[i])
 	}
 	e.task(6, ids.TaskID(s.Actor))
+	writeSpecEnd(e, s)
+	e.close(at, ext)
+}
+
+// writeSpecEnd writes the fields after the actor.
+func writeSpecEnd(e *encoder, s *TaskSpec) {
 	e.uint(7, s.Seq)
 	e.fixed64(8, uint64(s.Deadline))
 	nestTraceContext(e, 9, &s.Trace)
 	e.string(10, s.Callsite)
 	e.fixed64(11, uint64(s.Submitted))
 	e.numbers(12, s.Promises)
-	e.close(at, ext)
+}
+
+// writeSpecAlone writes a spec without what its method says.
+func writeSpecAlone(e *encoder, s *TaskSpec) {
+	e.task(1, s.ID)
+	e.task(2, s.Parent)
+	for i := range s.Args {
+		nestArg(e, 5, &s.Args[i])
+	}
+	writeSpecEnd(e, s)
 }
 
 // numbers writes a packed list.
@@ -129,12 +144,15 @@ func nestExecTask(e *encoder, num uint64, t *ExecTask) {
 	nestTaskSpec(e, 1, t.Spec)
 	e.uint(2, uint64(t.Attempt))
 	for i := range t.Args {
-		a := &t.Args[i]
-		at, ext := e.open(3)
-		e.uint(1, uint64(uint32(a.Index)))
-		nestResult(e, 2, &a.Result)
-		nestExtent(e, 3, &a.Extent)
-		e.close(at, ext)
+		nestArgValue(e, 3, &t.Args[i])
 	}
+	e.close(at, ext)
+}
+
+func nestArgValue(e *encoder, num uint64, a *ArgValue) {
+	at, ext := e.open(num)
+	e.uint(1, uint64(uint32(a.Index)))
+	nestResult(e, 2, &a.Result)
+	nestExtent(e, 3, &a.Extent)
 	e.close(at, ext)
 }

@@ -36,7 +36,10 @@ var newMsg = map[Kind]func() Msg{
 	KindCollect: func() Msg { return new(Collect) }, KindStreamNext: func() Msg { return new(StreamNext) },
 	KindUnneeded: func() Msg { return new(Unneeded) }, KindActorStopped: func() Msg { return new(ActorStopped) },
 	KindWatchActor: func() Msg { return new(WatchActor) }, KindActorNews: func() Msg { return new(ActorNews) },
-	KindUnmapFile: func() Msg { return new(UnmapFile) },
+	KindUnmapFile: func() Msg { return new(UnmapFile) }, KindOpenChannel: func() Msg { return new(OpenChannel) },
+	KindMethod: func() Msg { return new(Method) }, KindCall: func() Msg { return new(Call) },
+	KindWithdraw: func() Msg { return new(Withdraw) }, KindTook: func() Msg { return new(Took) },
+	KindAnswered: func() Msg { return new(Answered) }, KindLastAnswer: func() Msg { return new(LastAnswer) },
 }
 
 // eachKind runs f for every kind of message.
@@ -68,7 +71,7 @@ var enumMost = map[reflect.Type]int{
 	reflect.TypeFor[Role](): int(RoleTool), reflect.TypeFor[Component](): int(ComponentStore),
 	reflect.TypeFor[TaskKind](): int(TaskActorCall), reflect.TypeFor[ResultKind](): int(ResultError),
 	reflect.TypeFor[ActorState](): int(ActorDead), reflect.TypeFor[LabelOp](): int(LabelAbsent), reflect.TypeFor[Affinity](): int(AffinitySoft),
-	reflect.TypeFor[OnPanic](): int(PanicEscalates),
+	reflect.TypeFor[OnPanic](): int(PanicEscalates), reflect.TypeFor[Said](): int(SaidCulprit),
 }
 
 var texts = []string{"", "a", "math/add", "größe", "Иван", strings.Repeat("x", 127), strings.Repeat("y", 128), strings.Repeat("long ", 180)}
@@ -169,6 +172,14 @@ func fixUp(s intSource, v reflect.Value) {
 		}
 		for i := range x.Args {
 			x.Args[i].Index = int32(s.upTo(len(x.Spec.Args) - 1))
+		}
+	case *Call:
+		x.Spec.Kind, x.Spec.Opts, x.Spec.Actor = 0, nil, ids.ActorID{}
+		if len(x.Spec.Args) == 0 {
+			x.Values = nil
+		}
+		for i := range x.Values {
+			x.Values[i].Index = int32(s.upTo(len(x.Spec.Args) - 1))
 		}
 	case *errs.Error:
 		x.Cause = dropNil(x.Cause)

@@ -45,6 +45,13 @@ const (
 	KindWatchActor
 	KindActorNews
 	KindUnmapFile
+	KindOpenChannel
+	KindMethod
+	KindCall
+	KindWithdraw
+	KindTook
+	KindAnswered
+	KindLastAnswer
 	kindEnd
 )
 
@@ -90,6 +97,13 @@ var kindNames = [kindEnd]string{
 	KindWatchActor:   "WatchActor",
 	KindActorNews:    "ActorNews",
 	KindUnmapFile:    "UnmapFile",
+	KindOpenChannel:  "OpenChannel",
+	KindMethod:       "Method",
+	KindCall:         "Call",
+	KindWithdraw:     "Withdraw",
+	KindTook:         "Took",
+	KindAnswered:     "Answered",
+	KindLastAnswer:   "LastAnswer",
 }
 
 // Kind is KindHello.
@@ -214,3 +228,24 @@ func (*ActorNews) Kind() Kind { return KindActorNews }
 
 // Kind is KindUnmapFile.
 func (*UnmapFile) Kind() Kind { return KindUnmapFile }
+
+// Kind is KindOpenChannel.
+func (*OpenChannel) Kind() Kind { return KindOpenChannel }
+
+// Kind is KindMethod.
+func (*Method) Kind() Kind { return KindMethod }
+
+// Kind is KindCall.
+func (*Call) Kind() Kind { return KindCall }
+
+// Kind is KindWithdraw.
+func (*Withdraw) Kind() Kind { return KindWithdraw }
+
+// Kind is KindTook.
+func (*Took) Kind() Kind { return KindTook }
+
+// Kind is KindAnswered.
+func (*Answered) Kind() Kind { return KindAnswered }
+
+// Kind is KindLastAnswer.
+func (*LastAnswer) Kind() Kind { return KindLastAnswer }

@@ -30,6 +30,9 @@ func TestRecordedFrames(t *testing.T) {
 	}
 	for version := MinVersion; version <= Version; version++ {
 		eachKind(t, func(t *testing.T, k Kind) {
+			if version < 7 && k >= KindOpenChannel { // what goes on channels has a version of its own, the first one
+				return
+			}
 			data, err := os.ReadFile(recorded(version, k, ".frame"))
 			if err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 // reading is who reads a connection: its reader, or a goroutine that waits for a message and reads in its place.
 //
-// A borrower handles only what may answer a wait (Done, Resolved). Anything else it
+// A borrower handles only what may answer a wait (Done, Resolved, Answered). Anything else it
 // gives to the reader, and the place with it, since handling it might run code of the user's
 // that needs what the borrower holds.
 type reading struct {
@@ -56,7 +56,7 @@ func (c *Conn) Serve(l *lend.Lender, handle func(batch []wire.Msg) error) error 
 func mayAnswer(batch []wire.Msg) bool {
 	for _, m := range batch {
 		switch m.Kind() {
-		case wire.KindDone, wire.KindResolved:
+		case wire.KindDone, wire.KindResolved, wire.KindAnswered:
 		default:
 			return false
 		}

@@ -450,51 +450,111 @@ func (Component) EnumDescriptor() ([]byte, []int) {
 	return file_mobula_proto_rawDescGZIP(), []int{7}
 }
 
+type Said int32
+
+const (
+	Said_SAID_NOTHING Said = 0
+	Said_SAID_WAITS   Said = 1
+	Said_SAID_BEGUN   Said = 2
+	Said_SAID_CULPRIT Said = 3
+)
+
+// Enum value maps for Said.
+var (
+	Said_name = map[int32]string{
+		0: "SAID_NOTHING",
+		1: "SAID_WAITS",
+		2: "SAID_BEGUN",
+		3: "SAID_CULPRIT",
+	}
+	Said_value = map[string]int32{
+		"SAID_NOTHING": 0,
+		"SAID_WAITS":   1,
+		"SAID_BEGUN":   2,
+		"SAID_CULPRIT": 3,
+	}
+)
+
+func (x Said) Enum() *Said {
+	p := new(Said)
+	*p = x
+	return p
+}
+
+func (x Said) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Said) Descriptor() protoreflect.EnumDescriptor {
+	return file_mobula_proto_enumTypes[8].Descriptor()
+}
+
+func (Said) Type() protoreflect.EnumType {
+	return &file_mobula_proto_enumTypes[8]
+}
+
+func (x Said) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Said.Descriptor instead.
+func (Said) EnumDescriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{8}
+}
+
 // Frame is a frame's payload; a message's field number is its kind. Two peers that
 // use a generated decoder must read the fields one at a time to keep their order.
 type Frame struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Hello         []*Hello               `protobuf:"bytes,1,rep,name=hello,proto3" json:"hello,omitempty"`
-	Welcome       []*Welcome             `protobuf:"bytes,2,rep,name=welcome,proto3" json:"welcome,omitempty"`
-	Bye           []*Bye                 `protobuf:"bytes,3,rep,name=bye,proto3" json:"bye,omitempty"`
-	Submit        []*Submit              `protobuf:"bytes,4,rep,name=submit,proto3" json:"submit,omitempty"`
-	PutValue      []*PutValue            `protobuf:"bytes,5,rep,name=put_value,json=putValue,proto3" json:"put_value,omitempty"`
-	Seal          []*Seal                `protobuf:"bytes,6,rep,name=seal,proto3" json:"seal,omitempty"`
-	Get           []*Get                 `protobuf:"bytes,7,rep,name=get,proto3" json:"get,omitempty"`
-	Unget         []*Unget               `protobuf:"bytes,8,rep,name=unget,proto3" json:"unget,omitempty"`
-	AddRef        []*AddRef              `protobuf:"bytes,9,rep,name=add_ref,json=addRef,proto3" json:"add_ref,omitempty"`
-	Release       []*Release             `protobuf:"bytes,10,rep,name=release,proto3" json:"release,omitempty"`
-	Cancel        []*Cancel              `protobuf:"bytes,11,rep,name=cancel,proto3" json:"cancel,omitempty"`
-	KillActor     []*KillActor           `protobuf:"bytes,12,rep,name=kill_actor,json=killActor,proto3" json:"kill_actor,omitempty"`
-	Resolved      []*Resolved            `protobuf:"bytes,13,rep,name=resolved,proto3" json:"resolved,omitempty"`
-	Create        []*Create              `protobuf:"bytes,14,rep,name=create,proto3" json:"create,omitempty"`
-	Created       []*Created             `protobuf:"bytes,15,rep,name=created,proto3" json:"created,omitempty"`
-	Abort         []*Abort               `protobuf:"bytes,16,rep,name=abort,proto3" json:"abort,omitempty"`
-	Unpin         []*Unpin               `protobuf:"bytes,17,rep,name=unpin,proto3" json:"unpin,omitempty"`
-	MapFile       []*MapFile             `protobuf:"bytes,18,rep,name=map_file,json=mapFile,proto3" json:"map_file,omitempty"`
-	Exec          []*Exec                `protobuf:"bytes,19,rep,name=exec,proto3" json:"exec,omitempty"`
-	CancelTask    []*CancelTask          `protobuf:"bytes,20,rep,name=cancel_task,json=cancelTask,proto3" json:"cancel_task,omitempty"`
-	StopActor     []*StopActor           `protobuf:"bytes,21,rep,name=stop_actor,json=stopActor,proto3" json:"stop_actor,omitempty"`
-	Drain         []*Drain               `protobuf:"bytes,22,rep,name=drain,proto3" json:"drain,omitempty"`
-	Done          []*Done                `protobuf:"bytes,23,rep,name=done,proto3" json:"done,omitempty"`
-	StreamItem    []*StreamItem          `protobuf:"bytes,24,rep,name=stream_item,json=streamItem,proto3" json:"stream_item,omitempty"`
-	StreamAck     []*StreamAck           `protobuf:"bytes,25,rep,name=stream_ack,json=streamAck,proto3" json:"stream_ack,omitempty"`
-	Blocked       []*Blocked             `protobuf:"bytes,26,rep,name=blocked,proto3" json:"blocked,omitempty"`
-	Unblocked     []*Unblocked           `protobuf:"bytes,27,rep,name=unblocked,proto3" json:"unblocked,omitempty"`
-	Resume        []*Resume              `protobuf:"bytes,28,rep,name=resume,proto3" json:"resume,omitempty"`
-	Stats         []*Stats               `protobuf:"bytes,29,rep,name=stats,proto3" json:"stats,omitempty"`
-	Request       []*Request             `protobuf:"bytes,30,rep,name=request,proto3" json:"request,omitempty"`
-	Reply         []*Reply               `protobuf:"bytes,31,rep,name=reply,proto3" json:"reply,omitempty"`
-	Resync        []*Resync              `protobuf:"bytes,32,rep,name=resync,proto3" json:"resync,omitempty"`
-	Holdings      []*Holdings            `protobuf:"bytes,33,rep,name=holdings,proto3" json:"holdings,omitempty"`
-	Credit        []*Credit              `protobuf:"bytes,34,rep,name=credit,proto3" json:"credit,omitempty"`
-	Collect       []*Collect             `protobuf:"bytes,35,rep,name=collect,proto3" json:"collect,omitempty"`
-	StreamNext    []*StreamNext          `protobuf:"bytes,36,rep,name=stream_next,json=streamNext,proto3" json:"stream_next,omitempty"`
-	Unneeded      []*Unneeded            `protobuf:"bytes,37,rep,name=unneeded,proto3" json:"unneeded,omitempty"`
-	ActorStopped  []*ActorStopped        `protobuf:"bytes,38,rep,name=actor_stopped,json=actorStopped,proto3" json:"actor_stopped,omitempty"`
-	WatchActor    []*WatchActor          `protobuf:"bytes,39,rep,name=watch_actor,json=watchActor,proto3" json:"watch_actor,omitempty"`
-	ActorNews     []*ActorNews           `protobuf:"bytes,40,rep,name=actor_news,json=actorNews,proto3" json:"actor_news,omitempty"`
-	UnmapFile     []*UnmapFile           `protobuf:"bytes,41,rep,name=unmap_file,json=unmapFile,proto3" json:"unmap_file,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Hello        []*Hello               `protobuf:"bytes,1,rep,name=hello,proto3" json:"hello,omitempty"`
+	Welcome      []*Welcome             `protobuf:"bytes,2,rep,name=welcome,proto3" json:"welcome,omitempty"`
+	Bye          []*Bye                 `protobuf:"bytes,3,rep,name=bye,proto3" json:"bye,omitempty"`
+	Submit       []*Submit              `protobuf:"bytes,4,rep,name=submit,proto3" json:"submit,omitempty"`
+	PutValue     []*PutValue            `protobuf:"bytes,5,rep,name=put_value,json=putValue,proto3" json:"put_value,omitempty"`
+	Seal         []*Seal                `protobuf:"bytes,6,rep,name=seal,proto3" json:"seal,omitempty"`
+	Get          []*Get                 `protobuf:"bytes,7,rep,name=get,proto3" json:"get,omitempty"`
+	Unget        []*Unget               `protobuf:"bytes,8,rep,name=unget,proto3" json:"unget,omitempty"`
+	AddRef       []*AddRef              `protobuf:"bytes,9,rep,name=add_ref,json=addRef,proto3" json:"add_ref,omitempty"`
+	Release      []*Release             `protobuf:"bytes,10,rep,name=release,proto3" json:"release,omitempty"`
+	Cancel       []*Cancel              `protobuf:"bytes,11,rep,name=cancel,proto3" json:"cancel,omitempty"`
+	KillActor    []*KillActor           `protobuf:"bytes,12,rep,name=kill_actor,json=killActor,proto3" json:"kill_actor,omitempty"`
+	Resolved     []*Resolved            `protobuf:"bytes,13,rep,name=resolved,proto3" json:"resolved,omitempty"`
+	Create       []*Create              `protobuf:"bytes,14,rep,name=create,proto3" json:"create,omitempty"`
+	Created      []*Created             `protobuf:"bytes,15,rep,name=created,proto3" json:"created,omitempty"`
+	Abort        []*Abort               `protobuf:"bytes,16,rep,name=abort,proto3" json:"abort,omitempty"`
+	Unpin        []*Unpin               `protobuf:"bytes,17,rep,name=unpin,proto3" json:"unpin,omitempty"`
+	MapFile      []*MapFile             `protobuf:"bytes,18,rep,name=map_file,json=mapFile,proto3" json:"map_file,omitempty"`
+	Exec         []*Exec                `protobuf:"bytes,19,rep,name=exec,proto3" json:"exec,omitempty"`
+	CancelTask   []*CancelTask          `protobuf:"bytes,20,rep,name=cancel_task,json=cancelTask,proto3" json:"cancel_task,omitempty"`
+	StopActor    []*StopActor           `protobuf:"bytes,21,rep,name=stop_actor,json=stopActor,proto3" json:"stop_actor,omitempty"`
+	Drain        []*Drain               `protobuf:"bytes,22,rep,name=drain,proto3" json:"drain,omitempty"`
+	Done         []*Done                `protobuf:"bytes,23,rep,name=done,proto3" json:"done,omitempty"`
+	StreamItem   []*StreamItem          `protobuf:"bytes,24,rep,name=stream_item,json=streamItem,proto3" json:"stream_item,omitempty"`
+	StreamAck    []*StreamAck           `protobuf:"bytes,25,rep,name=stream_ack,json=streamAck,proto3" json:"stream_ack,omitempty"`
+	Blocked      []*Blocked             `protobuf:"bytes,26,rep,name=blocked,proto3" json:"blocked,omitempty"`
+	Unblocked    []*Unblocked           `protobuf:"bytes,27,rep,name=unblocked,proto3" json:"unblocked,omitempty"`
+	Resume       []*Resume              `protobuf:"bytes,28,rep,name=resume,proto3" json:"resume,omitempty"`
+	Stats        []*Stats               `protobuf:"bytes,29,rep,name=stats,proto3" json:"stats,omitempty"`
+	Request      []*Request             `protobuf:"bytes,30,rep,name=request,proto3" json:"request,omitempty"`
+	Reply        []*Reply               `protobuf:"bytes,31,rep,name=reply,proto3" json:"reply,omitempty"`
+	Resync       []*Resync              `protobuf:"bytes,32,rep,name=resync,proto3" json:"resync,omitempty"`
+	Holdings     []*Holdings            `protobuf:"bytes,33,rep,name=holdings,proto3" json:"holdings,omitempty"`
+	Credit       []*Credit              `protobuf:"bytes,34,rep,name=credit,proto3" json:"credit,omitempty"`
+	Collect      []*Collect             `protobuf:"bytes,35,rep,name=collect,proto3" json:"collect,omitempty"`
+	StreamNext   []*StreamNext          `protobuf:"bytes,36,rep,name=stream_next,json=streamNext,proto3" json:"stream_next,omitempty"`
+	Unneeded     []*Unneeded            `protobuf:"bytes,37,rep,name=unneeded,proto3" json:"unneeded,omitempty"`
+	ActorStopped []*ActorStopped        `protobuf:"bytes,38,rep,name=actor_stopped,json=actorStopped,proto3" json:"actor_stopped,omitempty"`
+	WatchActor   []*WatchActor          `protobuf:"bytes,39,rep,name=watch_actor,json=watchActor,proto3" json:"watch_actor,omitempty"`
+	ActorNews    []*ActorNews           `protobuf:"bytes,40,rep,name=actor_news,json=actorNews,proto3" json:"actor_news,omitempty"`
+	UnmapFile    []*UnmapFile           `protobuf:"bytes,41,rep,name=unmap_file,json=unmapFile,proto3" json:"unmap_file,omitempty"`
+	// On a channel between a process that calls and one with the actor (internal/direct), and nowhere else.
+	OpenChannel   []*OpenChannel `protobuf:"bytes,42,rep,name=open_channel,json=openChannel,proto3" json:"open_channel,omitempty"`
+	Method        []*Method      `protobuf:"bytes,43,rep,name=method,proto3" json:"method,omitempty"`
+	Call          []*Call        `protobuf:"bytes,44,rep,name=call,proto3" json:"call,omitempty"`
+	Withdraw      []*Withdraw    `protobuf:"bytes,45,rep,name=withdraw,proto3" json:"withdraw,omitempty"`
+	Took          []*Took        `protobuf:"bytes,46,rep,name=took,proto3" json:"took,omitempty"`
+	Answered      []*Answered    `protobuf:"bytes,47,rep,name=answered,proto3" json:"answered,omitempty"`
+	LastAnswer    []*LastAnswer  `protobuf:"bytes,48,rep,name=last_answer,json=lastAnswer,proto3" json:"last_answer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -812,6 +872,55 @@ func (x *Frame) GetActorNews() []*ActorNews {
 func (x *Frame) GetUnmapFile() []*UnmapFile {
 	if x != nil {
 		return x.UnmapFile
+	}
+	return nil
+}
+
+func (x *Frame) GetOpenChannel() []*OpenChannel {
+	if x != nil {
+		return x.OpenChannel
+	}
+	return nil
+}
+
+func (x *Frame) GetMethod() []*Method {
+	if x != nil {
+		return x.Method
+	}
+	return nil
+}
+
+func (x *Frame) GetCall() []*Call {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *Frame) GetWithdraw() []*Withdraw {
+	if x != nil {
+		return x.Withdraw
+	}
+	return nil
+}
+
+func (x *Frame) GetTook() []*Took {
+	if x != nil {
+		return x.Took
+	}
+	return nil
+}
+
+func (x *Frame) GetAnswered() []*Answered {
+	if x != nil {
+		return x.Answered
+	}
+	return nil
+}
+
+func (x *Frame) GetLastAnswer() []*LastAnswer {
+	if x != nil {
+		return x.LastAnswer
 	}
 	return nil
 }
@@ -4755,11 +4864,484 @@ func (x *Attempt) GetAsks() bool {
 	return false
 }
 
+// OpenChannel is first, of either side.
+type OpenChannel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // of what goes on channels
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenChannel) Reset() {
+	*x = OpenChannel{}
+	mi := &file_mobula_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenChannel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenChannel) ProtoMessage() {}
+
+func (x *OpenChannel) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenChannel.ProtoReflect.Descriptor instead.
+func (*OpenChannel) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *OpenChannel) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *OpenChannel) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+// Method is what calls with its number share from here on.
+type Method struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // below 1,024
+	Actor         []byte                 `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	Opts          *TaskOptions           `protobuf:"bytes,3,opt,name=opts,proto3" json:"opts,omitempty"` // required
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Method) Reset() {
+	*x = Method{}
+	mi := &file_mobula_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Method) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Method) ProtoMessage() {}
+
+func (x *Method) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Method.ProtoReflect.Descriptor instead.
+func (*Method) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *Method) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Method) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *Method) GetOpts() *TaskOptions {
+	if x != nil {
+		return x.Opts
+	}
+	return nil
+}
+
+// Call is the next one. The kind, the options and the actor in spec are its method's: they are absent.
+type Call struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spec          *TaskSpec              `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // required
+	No            uint64                 `protobuf:"varint,2,opt,name=no,proto3" json:"no,omitempty"`    // on its channel, from 1 on
+	Method        uint32                 `protobuf:"varint,3,opt,name=method,proto3" json:"method,omitempty"`
+	Group         uint32                 `protobuf:"varint,4,opt,name=group,proto3" json:"group,omitempty"`
+	Tries         uint32                 `protobuf:"varint,5,opt,name=tries,proto3" json:"tries,omitempty"`
+	Values        []*ArgValue            `protobuf:"bytes,6,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_mobula_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *Call) GetSpec() *TaskSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *Call) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Call) GetMethod() uint32 {
+	if x != nil {
+		return x.Method
+	}
+	return 0
+}
+
+func (x *Call) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *Call) GetTries() uint32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
+func (x *Call) GetValues() []*ArgValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+type Withdraw struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`
+	Force         bool                   `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
+	Recursive     bool                   `protobuf:"varint,3,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	Insist        bool                   `protobuf:"varint,4,opt,name=insist,proto3" json:"insist,omitempty"`
+	Unbegun       *Error                 `protobuf:"bytes,5,opt,name=unbegun,proto3" json:"unbegun,omitempty"` // the call ends with that if it has not begun, else it goes on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Withdraw) Reset() {
+	*x = Withdraw{}
+	mi := &file_mobula_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Withdraw) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Withdraw) ProtoMessage() {}
+
+func (x *Withdraw) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Withdraw.ProtoReflect.Descriptor instead.
+func (*Withdraw) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *Withdraw) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Withdraw) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *Withdraw) GetRecursive() bool {
+	if x != nil {
+		return x.Recursive
+	}
+	return false
+}
+
+func (x *Withdraw) GetInsist() bool {
+	if x != nil {
+		return x.Insist
+	}
+	return false
+}
+
+func (x *Withdraw) GetUnbegun() *Error {
+	if x != nil {
+		return x.Unbegun
+	}
+	return nil
+}
+
+type Took struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UpTo          uint64                 `protobuf:"varint,1,opt,name=up_to,json=upTo,proto3" json:"up_to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Took) Reset() {
+	*x = Took{}
+	mi := &file_mobula_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Took) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Took) ProtoMessage() {}
+
+func (x *Took) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Took.ProtoReflect.Descriptor instead.
+func (*Took) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *Took) GetUpTo() uint64 {
+	if x != nil {
+		return x.UpTo
+	}
+	return 0
+}
+
+// Answered is what a call has come to.
+type Answered struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`                    // the call's
+	AckNo         uint64                 `protobuf:"varint,2,opt,name=ack_no,json=ackNo,proto3" json:"ack_no,omitempty"` // the answer's, from 1 on
+	Said          Said                   `protobuf:"varint,3,opt,name=said,proto3,enum=mobula.v1.Said" json:"said,omitempty"`
+	Results       []*Result              `protobuf:"bytes,4,rep,name=results,proto3" json:"results,omitempty"`
+	Err           *Error                 `protobuf:"bytes,5,opt,name=err,proto3" json:"err,omitempty"`
+	Holds         bool                   `protobuf:"varint,6,opt,name=holds,proto3" json:"holds,omitempty"` // references, until the answer is taken
+	Bytes         uint64                 `protobuf:"varint,7,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Worker        uint64                 `protobuf:"varint,8,opt,name=worker,proto3" json:"worker,omitempty"` // with lease and times where it ran, and when; absent: not known
+	Lease         uint64                 `protobuf:"varint,9,opt,name=lease,proto3" json:"lease,omitempty"`
+	Times         *Times                 `protobuf:"bytes,10,opt,name=times,proto3" json:"times,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answered) Reset() {
+	*x = Answered{}
+	mi := &file_mobula_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answered) ProtoMessage() {}
+
+func (x *Answered) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answered.ProtoReflect.Descriptor instead.
+func (*Answered) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *Answered) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Answered) GetAckNo() uint64 {
+	if x != nil {
+		return x.AckNo
+	}
+	return 0
+}
+
+func (x *Answered) GetSaid() Said {
+	if x != nil {
+		return x.Said
+	}
+	return Said_SAID_NOTHING
+}
+
+func (x *Answered) GetResults() []*Result {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *Answered) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
+func (x *Answered) GetHolds() bool {
+	if x != nil {
+		return x.Holds
+	}
+	return false
+}
+
+func (x *Answered) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *Answered) GetWorker() uint64 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Answered) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Answered) GetTimes() *Times {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
+// LastAnswer says that nothing follows.
+type LastAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LastAnswer) Reset() {
+	*x = LastAnswer{}
+	mi := &file_mobula_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LastAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LastAnswer) ProtoMessage() {}
+
+func (x *LastAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LastAnswer.ProtoReflect.Descriptor instead.
+func (*LastAnswer) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{65}
+}
+
 var File_mobula_proto protoreflect.FileDescriptor
 
 const file_mobula_proto_rawDesc = "" +
 	"\n" +
-	"\fmobula.proto\x12\tmobula.v1\"\xe3\x0e\n" +
+	"\fmobula.proto\x12\tmobula.v1\"\xad\x11\n" +
 	"\x05Frame\x12&\n" +
 	"\x05hello\x18\x01 \x03(\v2\x10.mobula.v1.HelloR\x05hello\x12,\n" +
 	"\awelcome\x18\x02 \x03(\v2\x12.mobula.v1.WelcomeR\awelcome\x12 \n" +
@@ -4811,7 +5393,15 @@ const file_mobula_proto_rawDesc = "" +
 	"\n" +
 	"actor_news\x18( \x03(\v2\x14.mobula.v1.ActorNewsR\tactorNews\x123\n" +
 	"\n" +
-	"unmap_file\x18) \x03(\v2\x14.mobula.v1.UnmapFileR\tunmapFile\"C\n" +
+	"unmap_file\x18) \x03(\v2\x14.mobula.v1.UnmapFileR\tunmapFile\x129\n" +
+	"\fopen_channel\x18* \x03(\v2\x16.mobula.v1.OpenChannelR\vopenChannel\x12)\n" +
+	"\x06method\x18+ \x03(\v2\x11.mobula.v1.MethodR\x06method\x12#\n" +
+	"\x04call\x18, \x03(\v2\x0f.mobula.v1.CallR\x04call\x12/\n" +
+	"\bwithdraw\x18- \x03(\v2\x13.mobula.v1.WithdrawR\bwithdraw\x12#\n" +
+	"\x04took\x18. \x03(\v2\x0f.mobula.v1.TookR\x04took\x12/\n" +
+	"\banswered\x18/ \x03(\v2\x13.mobula.v1.AnsweredR\banswered\x126\n" +
+	"\vlast_answer\x180 \x03(\v2\x15.mobula.v1.LastAnswerR\n" +
+	"lastAnswer\"C\n" +
 	"\x05Value\x12\x12\n" +
 	"\x04meta\x18\x01 \x01(\fR\x04meta\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
@@ -5117,7 +5707,43 @@ const file_mobula_proto_rawDesc = "" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x14\n" +
 	"\x05lease\x18\x03 \x01(\x04R\x05lease\x12\x18\n" +
 	"\ablocked\x18\x04 \x01(\bR\ablocked\x12\x12\n" +
-	"\x04asks\x18\x05 \x01(\bR\x04asks*U\n" +
+	"\x04asks\x18\x05 \x01(\bR\x04asks\"A\n" +
+	"\vOpenChannel\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\"b\n" +
+	"\x06Method\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x14\n" +
+	"\x05actor\x18\x02 \x01(\fR\x05actor\x12*\n" +
+	"\x04opts\x18\x03 \x01(\v2\x16.mobula.v1.TaskOptionsR\x04opts\"\xb0\x01\n" +
+	"\x04Call\x12'\n" +
+	"\x04spec\x18\x01 \x01(\v2\x13.mobula.v1.TaskSpecR\x04spec\x12\x0e\n" +
+	"\x02no\x18\x02 \x01(\x04R\x02no\x12\x16\n" +
+	"\x06method\x18\x03 \x01(\rR\x06method\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\rR\x05group\x12\x14\n" +
+	"\x05tries\x18\x05 \x01(\rR\x05tries\x12+\n" +
+	"\x06values\x18\x06 \x03(\v2\x13.mobula.v1.ArgValueR\x06values\"\x92\x01\n" +
+	"\bWithdraw\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\x12\x14\n" +
+	"\x05force\x18\x02 \x01(\bR\x05force\x12\x1c\n" +
+	"\trecursive\x18\x03 \x01(\bR\trecursive\x12\x16\n" +
+	"\x06insist\x18\x04 \x01(\bR\x06insist\x12*\n" +
+	"\aunbegun\x18\x05 \x01(\v2\x10.mobula.v1.ErrorR\aunbegun\"\x1b\n" +
+	"\x04Took\x12\x13\n" +
+	"\x05up_to\x18\x01 \x01(\x04R\x04upTo\"\xa9\x02\n" +
+	"\bAnswered\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\x12\x15\n" +
+	"\x06ack_no\x18\x02 \x01(\x04R\x05ackNo\x12#\n" +
+	"\x04said\x18\x03 \x01(\x0e2\x0f.mobula.v1.SaidR\x04said\x12+\n" +
+	"\aresults\x18\x04 \x03(\v2\x11.mobula.v1.ResultR\aresults\x12\"\n" +
+	"\x03err\x18\x05 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12\x14\n" +
+	"\x05holds\x18\x06 \x01(\bR\x05holds\x12\x14\n" +
+	"\x05bytes\x18\a \x01(\x04R\x05bytes\x12\x16\n" +
+	"\x06worker\x18\b \x01(\x04R\x06worker\x12\x14\n" +
+	"\x05lease\x18\t \x01(\x04R\x05lease\x12&\n" +
+	"\x05times\x18\n" +
+	" \x01(\v2\x10.mobula.v1.TimesR\x05times\"\f\n" +
+	"\n" +
+	"LastAnswer*U\n" +
 	"\n" +
 	"ResultKind\x12\x0f\n" +
 	"\vRESULT_NONE\x10\x00\x12\x11\n" +
@@ -5158,7 +5784,14 @@ const file_mobula_proto_rawDesc = "" +
 	"\tComponent\x12\x19\n" +
 	"\x15COMPONENT_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fCOMPONENT_OWNER\x10\x01\x12\x13\n" +
-	"\x0fCOMPONENT_STORE\x10\x02B\x10Z\x0emobula/wire/pbb\x06proto3"
+	"\x0fCOMPONENT_STORE\x10\x02*J\n" +
+	"\x04Said\x12\x10\n" +
+	"\fSAID_NOTHING\x10\x00\x12\x0e\n" +
+	"\n" +
+	"SAID_WAITS\x10\x01\x12\x0e\n" +
+	"\n" +
+	"SAID_BEGUN\x10\x02\x12\x10\n" +
+	"\fSAID_CULPRIT\x10\x03B\x10Z\x0emobula/wire/pbb\x06proto3"
 
 var (
 	file_mobula_proto_rawDescOnce sync.Once
@@ -5172,8 +5805,8 @@ func file_mobula_proto_rawDescGZIP() []byte {
 	return file_mobula_proto_rawDescData
 }
 
-var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(LabelOp)(0),             // 1: mobula.v1.LabelOp
@@ -5183,161 +5816,184 @@ var file_mobula_proto_goTypes = []any{
 	(Role)(0),                // 5: mobula.v1.Role
 	(ActorState)(0),          // 6: mobula.v1.ActorState
 	(Component)(0),           // 7: mobula.v1.Component
-	(*Frame)(nil),            // 8: mobula.v1.Frame
-	(*Value)(nil),            // 9: mobula.v1.Value
-	(*Extent)(nil),           // 10: mobula.v1.Extent
-	(*Result)(nil),           // 11: mobula.v1.Result
-	(*Error)(nil),            // 12: mobula.v1.Error
-	(*TraceContext)(nil),     // 13: mobula.v1.TraceContext
-	(*Resource)(nil),         // 14: mobula.v1.Resource
-	(*ConcurrencyGroup)(nil), // 15: mobula.v1.ConcurrencyGroup
-	(*TaskOptions)(nil),      // 16: mobula.v1.TaskOptions
-	(*LabelMatch)(nil),       // 17: mobula.v1.LabelMatch
-	(*Arg)(nil),              // 18: mobula.v1.Arg
-	(*TaskSpec)(nil),         // 19: mobula.v1.TaskSpec
-	(*ArgValue)(nil),         // 20: mobula.v1.ArgValue
-	(*ExecTask)(nil),         // 21: mobula.v1.ExecTask
-	(*FuncInfo)(nil),         // 22: mobula.v1.FuncInfo
-	(*Hello)(nil),            // 23: mobula.v1.Hello
-	(*Program)(nil),          // 24: mobula.v1.Program
-	(*Welcome)(nil),          // 25: mobula.v1.Welcome
-	(*Bye)(nil),              // 26: mobula.v1.Bye
-	(*Submit)(nil),           // 27: mobula.v1.Submit
-	(*PutValue)(nil),         // 28: mobula.v1.PutValue
-	(*Seal)(nil),             // 29: mobula.v1.Seal
-	(*Get)(nil),              // 30: mobula.v1.Get
-	(*Unget)(nil),            // 31: mobula.v1.Unget
-	(*AddRef)(nil),           // 32: mobula.v1.AddRef
-	(*Release)(nil),          // 33: mobula.v1.Release
-	(*Cancel)(nil),           // 34: mobula.v1.Cancel
-	(*KillActor)(nil),        // 35: mobula.v1.KillActor
-	(*WatchActor)(nil),       // 36: mobula.v1.WatchActor
-	(*ActorNews)(nil),        // 37: mobula.v1.ActorNews
-	(*Resolved)(nil),         // 38: mobula.v1.Resolved
-	(*StreamNext)(nil),       // 39: mobula.v1.StreamNext
-	(*Create)(nil),           // 40: mobula.v1.Create
-	(*Created)(nil),          // 41: mobula.v1.Created
-	(*Abort)(nil),            // 42: mobula.v1.Abort
-	(*Unpin)(nil),            // 43: mobula.v1.Unpin
-	(*MapFile)(nil),          // 44: mobula.v1.MapFile
-	(*UnmapFile)(nil),        // 45: mobula.v1.UnmapFile
-	(*Collect)(nil),          // 46: mobula.v1.Collect
-	(*Credit)(nil),           // 47: mobula.v1.Credit
-	(*Exec)(nil),             // 48: mobula.v1.Exec
-	(*CancelTask)(nil),       // 49: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 50: mobula.v1.StopActor
-	(*ActorStopped)(nil),     // 51: mobula.v1.ActorStopped
-	(*Drain)(nil),            // 52: mobula.v1.Drain
-	(*Resume)(nil),           // 53: mobula.v1.Resume
-	(*StreamAck)(nil),        // 54: mobula.v1.StreamAck
-	(*Unneeded)(nil),         // 55: mobula.v1.Unneeded
-	(*Times)(nil),            // 56: mobula.v1.Times
-	(*Done)(nil),             // 57: mobula.v1.Done
-	(*StreamItem)(nil),       // 58: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 59: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 60: mobula.v1.Unblocked
-	(*Stats)(nil),            // 61: mobula.v1.Stats
-	(*Request)(nil),          // 62: mobula.v1.Request
-	(*Reply)(nil),            // 63: mobula.v1.Reply
-	(*Resync)(nil),           // 64: mobula.v1.Resync
-	(*Holdings)(nil),         // 65: mobula.v1.Holdings
-	(*Attempt)(nil),          // 66: mobula.v1.Attempt
+	(Said)(0),                // 8: mobula.v1.Said
+	(*Frame)(nil),            // 9: mobula.v1.Frame
+	(*Value)(nil),            // 10: mobula.v1.Value
+	(*Extent)(nil),           // 11: mobula.v1.Extent
+	(*Result)(nil),           // 12: mobula.v1.Result
+	(*Error)(nil),            // 13: mobula.v1.Error
+	(*TraceContext)(nil),     // 14: mobula.v1.TraceContext
+	(*Resource)(nil),         // 15: mobula.v1.Resource
+	(*ConcurrencyGroup)(nil), // 16: mobula.v1.ConcurrencyGroup
+	(*TaskOptions)(nil),      // 17: mobula.v1.TaskOptions
+	(*LabelMatch)(nil),       // 18: mobula.v1.LabelMatch
+	(*Arg)(nil),              // 19: mobula.v1.Arg
+	(*TaskSpec)(nil),         // 20: mobula.v1.TaskSpec
+	(*ArgValue)(nil),         // 21: mobula.v1.ArgValue
+	(*ExecTask)(nil),         // 22: mobula.v1.ExecTask
+	(*FuncInfo)(nil),         // 23: mobula.v1.FuncInfo
+	(*Hello)(nil),            // 24: mobula.v1.Hello
+	(*Program)(nil),          // 25: mobula.v1.Program
+	(*Welcome)(nil),          // 26: mobula.v1.Welcome
+	(*Bye)(nil),              // 27: mobula.v1.Bye
+	(*Submit)(nil),           // 28: mobula.v1.Submit
+	(*PutValue)(nil),         // 29: mobula.v1.PutValue
+	(*Seal)(nil),             // 30: mobula.v1.Seal
+	(*Get)(nil),              // 31: mobula.v1.Get
+	(*Unget)(nil),            // 32: mobula.v1.Unget
+	(*AddRef)(nil),           // 33: mobula.v1.AddRef
+	(*Release)(nil),          // 34: mobula.v1.Release
+	(*Cancel)(nil),           // 35: mobula.v1.Cancel
+	(*KillActor)(nil),        // 36: mobula.v1.KillActor
+	(*WatchActor)(nil),       // 37: mobula.v1.WatchActor
+	(*ActorNews)(nil),        // 38: mobula.v1.ActorNews
+	(*Resolved)(nil),         // 39: mobula.v1.Resolved
+	(*StreamNext)(nil),       // 40: mobula.v1.StreamNext
+	(*Create)(nil),           // 41: mobula.v1.Create
+	(*Created)(nil),          // 42: mobula.v1.Created
+	(*Abort)(nil),            // 43: mobula.v1.Abort
+	(*Unpin)(nil),            // 44: mobula.v1.Unpin
+	(*MapFile)(nil),          // 45: mobula.v1.MapFile
+	(*UnmapFile)(nil),        // 46: mobula.v1.UnmapFile
+	(*Collect)(nil),          // 47: mobula.v1.Collect
+	(*Credit)(nil),           // 48: mobula.v1.Credit
+	(*Exec)(nil),             // 49: mobula.v1.Exec
+	(*CancelTask)(nil),       // 50: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 51: mobula.v1.StopActor
+	(*ActorStopped)(nil),     // 52: mobula.v1.ActorStopped
+	(*Drain)(nil),            // 53: mobula.v1.Drain
+	(*Resume)(nil),           // 54: mobula.v1.Resume
+	(*StreamAck)(nil),        // 55: mobula.v1.StreamAck
+	(*Unneeded)(nil),         // 56: mobula.v1.Unneeded
+	(*Times)(nil),            // 57: mobula.v1.Times
+	(*Done)(nil),             // 58: mobula.v1.Done
+	(*StreamItem)(nil),       // 59: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 60: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 61: mobula.v1.Unblocked
+	(*Stats)(nil),            // 62: mobula.v1.Stats
+	(*Request)(nil),          // 63: mobula.v1.Request
+	(*Reply)(nil),            // 64: mobula.v1.Reply
+	(*Resync)(nil),           // 65: mobula.v1.Resync
+	(*Holdings)(nil),         // 66: mobula.v1.Holdings
+	(*Attempt)(nil),          // 67: mobula.v1.Attempt
+	(*OpenChannel)(nil),      // 68: mobula.v1.OpenChannel
+	(*Method)(nil),           // 69: mobula.v1.Method
+	(*Call)(nil),             // 70: mobula.v1.Call
+	(*Withdraw)(nil),         // 71: mobula.v1.Withdraw
+	(*Took)(nil),             // 72: mobula.v1.Took
+	(*Answered)(nil),         // 73: mobula.v1.Answered
+	(*LastAnswer)(nil),       // 74: mobula.v1.LastAnswer
 }
 var file_mobula_proto_depIdxs = []int32{
-	23, // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
-	25, // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
-	26, // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
-	27, // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
-	28, // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
-	29, // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
-	30, // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
-	31, // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
-	32, // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
-	33, // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
-	34, // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
-	35, // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
-	38, // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
-	40, // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
-	41, // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
-	42, // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
-	43, // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
-	44, // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	48, // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	49, // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	50, // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	52, // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	57, // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	58, // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	54, // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	59, // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	60, // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	53, // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	61, // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	62, // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	63, // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	64, // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	65, // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	47, // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	46, // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
-	39, // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	55, // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
-	51, // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
-	36, // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
-	37, // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
-	45, // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
-	0,  // 41: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	9,  // 42: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	12, // 43: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	12, // 44: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	14, // 45: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	15, // 46: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	17, // 47: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
-	17, // 48: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
-	3,  // 49: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
-	2,  // 50: mobula.v1.TaskOptions.on_panic:type_name -> mobula.v1.OnPanic
-	1,  // 51: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
-	9,  // 52: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	4,  // 53: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	16, // 54: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	18, // 55: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	13, // 56: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	11, // 57: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	10, // 58: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	19, // 59: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	20, // 60: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	5,  // 61: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	22, // 62: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	24, // 63: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	24, // 64: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	12, // 65: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	19, // 66: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	9,  // 67: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	9,  // 68: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	6,  // 69: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
-	12, // 70: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
-	11, // 71: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	10, // 72: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	10, // 73: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	12, // 74: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	21, // 75: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	12, // 76: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
-	11, // 77: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	12, // 78: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	56, // 79: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	11, // 80: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	13, // 81: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	12, // 82: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	7,  // 83: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	7,  // 84: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	30, // 85: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	39, // 86: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	66, // 87: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	43, // 88: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	89, // [89:89] is the sub-list for method output_type
-	89, // [89:89] is the sub-list for method input_type
-	89, // [89:89] is the sub-list for extension type_name
-	89, // [89:89] is the sub-list for extension extendee
-	0,  // [0:89] is the sub-list for field type_name
+	24,  // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
+	26,  // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
+	27,  // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
+	28,  // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
+	29,  // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
+	30,  // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
+	31,  // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
+	32,  // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
+	33,  // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
+	34,  // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
+	35,  // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
+	36,  // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
+	39,  // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
+	41,  // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
+	42,  // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
+	43,  // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
+	44,  // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
+	45,  // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
+	49,  // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	50,  // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	51,  // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	53,  // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	58,  // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	59,  // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	55,  // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	60,  // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	61,  // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	54,  // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	62,  // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	63,  // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	64,  // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	65,  // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	66,  // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	48,  // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	47,  // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	40,  // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
+	56,  // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	52,  // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
+	37,  // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
+	38,  // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
+	46,  // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
+	68,  // 41: mobula.v1.Frame.open_channel:type_name -> mobula.v1.OpenChannel
+	69,  // 42: mobula.v1.Frame.method:type_name -> mobula.v1.Method
+	70,  // 43: mobula.v1.Frame.call:type_name -> mobula.v1.Call
+	71,  // 44: mobula.v1.Frame.withdraw:type_name -> mobula.v1.Withdraw
+	72,  // 45: mobula.v1.Frame.took:type_name -> mobula.v1.Took
+	73,  // 46: mobula.v1.Frame.answered:type_name -> mobula.v1.Answered
+	74,  // 47: mobula.v1.Frame.last_answer:type_name -> mobula.v1.LastAnswer
+	0,   // 48: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
+	10,  // 49: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	13,  // 50: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	13,  // 51: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	15,  // 52: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	16,  // 53: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	18,  // 54: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
+	18,  // 55: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
+	3,   // 56: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
+	2,   // 57: mobula.v1.TaskOptions.on_panic:type_name -> mobula.v1.OnPanic
+	1,   // 58: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
+	10,  // 59: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	4,   // 60: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	17,  // 61: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	19,  // 62: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	14,  // 63: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	12,  // 64: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	11,  // 65: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	20,  // 66: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	21,  // 67: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	5,   // 68: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	23,  // 69: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	25,  // 70: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	25,  // 71: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	13,  // 72: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	20,  // 73: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	10,  // 74: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	10,  // 75: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	6,   // 76: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
+	13,  // 77: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
+	12,  // 78: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	11,  // 79: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	11,  // 80: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	13,  // 81: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	22,  // 82: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	13,  // 83: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
+	12,  // 84: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	13,  // 85: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	57,  // 86: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	12,  // 87: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	14,  // 88: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	13,  // 89: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	7,   // 90: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	7,   // 91: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	31,  // 92: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	40,  // 93: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	67,  // 94: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	44,  // 95: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	17,  // 96: mobula.v1.Method.opts:type_name -> mobula.v1.TaskOptions
+	20,  // 97: mobula.v1.Call.spec:type_name -> mobula.v1.TaskSpec
+	21,  // 98: mobula.v1.Call.values:type_name -> mobula.v1.ArgValue
+	13,  // 99: mobula.v1.Withdraw.unbegun:type_name -> mobula.v1.Error
+	8,   // 100: mobula.v1.Answered.said:type_name -> mobula.v1.Said
+	12,  // 101: mobula.v1.Answered.results:type_name -> mobula.v1.Result
+	13,  // 102: mobula.v1.Answered.err:type_name -> mobula.v1.Error
+	57,  // 103: mobula.v1.Answered.times:type_name -> mobula.v1.Times
+	104, // [104:104] is the sub-list for method output_type
+	104, // [104:104] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -5350,8 +6006,8 @@ func file_mobula_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   59,
+			NumEnums:      9,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -148,18 +148,21 @@ func (c *Callee) Open(m *Mailbox, w Way) {
 	if m != nil {
 		groups = len(m.cfg.Groups)
 	}
-	l := &link{id: w.Channel, from: c, to: m, broken: m == nil, begun: make([]uint64, groups)}
+	c.open(&link{id: w.Channel, from: c, to: m, broken: m == nil, begun: make([]uint64, groups)}, w)
+}
+
+func (c *Callee) open(l *link, w Way) {
 	c.mu.Lock()
 	c.known, c.retries, c.groups = true, w.Retries, w.Groups
 	for k := c.calls; k != nil; k = k.next {
 		c.fits(k)
 	}
 	c.links = append(c.links, l)
-	if m != nil {
-		c.after.join(m.link(l)) // before calls come on it
+	if l.to != nil {
+		c.after.join(l.to.link(l)) // before calls come on it
 	}
 	c.step(direct.Opened{Instance: w.Instance, Channel: w.Channel, Credit: w.Credit})
-	if m == nil {
+	if l.broken {
 		c.step(direct.Broke{Channel: w.Channel})
 	}
 	c.leave()
@@ -198,7 +201,7 @@ func (c *Callee) Over(e direct.Over) {
 func (c *Callee) Cut(ch direct.Channel) {
 	c.mu.Lock()
 	defer c.leave()
-	if l := c.link(ch); l != nil && !l.broken {
+	if l := c.link(ch); l != nil && !l.broken && l.far == nil {
 		c.drain(l)
 	}
 	l := c.link(ch)
@@ -207,7 +210,7 @@ func (c *Callee) Cut(ch direct.Channel) {
 	}
 	l.broken = true
 	c.step(direct.Broke{Channel: ch})
-	c.after.join(l.to.unlink(l))
+	c.after.join(l.hangUp())
 }
 
 // Held says that the owner knows of the references in an answer.
@@ -291,7 +294,7 @@ func (c *Callee) close() {
 	for _, l := range c.links {
 		if !l.broken {
 			l.broken = true
-			c.after.join(l.to.unlink(l))
+			c.after.join(l.hangUp())
 		}
 	}
 	c.gone = true

@@ -107,7 +107,7 @@ func (c *Callee) do(f *direct.Effect) {
 		}
 	case direct.Withdraw:
 		if l := c.link(f.Channel); l != nil && !l.broken {
-			c.after.join(l.to.unwanted(l, f))
+			c.after.join(l.withdraw(f))
 		}
 	case direct.Submit:
 		callOf(f.Call).shown = true
@@ -133,7 +133,7 @@ func (c *Callee) do(f *direct.Effect) {
 			if !l.broken {
 				c.after.join(l.acknowledge())
 				l.broken = true
-				c.after.join(l.to.unlink(l))
+				c.after.join(l.hangUp())
 			}
 		}
 		up.HangUp(f.Channel)

@@ -12,6 +12,8 @@ type link struct {
 	id   direct.Channel
 	from *Callee
 	to   *Mailbox
+	far  Far   // in place of to: it leads to another process
+	near *near // in place of from: it comes from another process
 
 	broken bool               // guarded by from.mu: nothing is sent on it any more
 	got    uint64             // guarded by from.mu: answers
@@ -40,6 +42,7 @@ type after struct {
 	first, last *link   // with mail
 	wake        *runner // the first of a list
 	tell        boxes   // whose users have something to hand over
+	far         Far     // to be flushed; nil: none
 }
 
 func (a *after) none() bool { return a.first == nil && a.wake == nil && a.tell.first == nil }
@@ -55,6 +58,9 @@ func (a *after) add(l *link) {
 
 func (a *after) join(more after) {
 	a.tell.join(more.tell)
+	if more.far != nil {
+		a.flushed(more.far)
+	}
 	if more.first != nil {
 		a.add(more.first)
 		a.last = more.last
@@ -75,9 +81,17 @@ func (a after) do() {
 		r = also
 	}
 	a.tell.handOver()
+	if a.far != nil {
+		a.far.Flush()
+	}
 	for l := a.first; l != nil; {
 		next := l.next // another one may list it again as soon as its mail is taken
 		l.next = nil
+		if l.near != nil {
+			l.deliver()
+			l = next
+			continue
+		}
 		l.from.mu.Lock()
 		l.from.drain(l)
 		l.from.leave()
@@ -119,6 +133,10 @@ func (l *link) take() []mail {
 
 // send puts a call into the mailbox. The Callee's lock is held.
 func (l *link) send(k *Call) after {
+	if l.far != nil {
+		l.far.Send(k)
+		return l.flush()
+	}
 	in := &k.in
 	if k.went { // an earlier instance may have it still
 		in, k.shown = new(direct.Incoming), true
@@ -140,6 +158,9 @@ const ackEvery = 16
 // taken notes which answers may be acknowledged. The Callee's lock is held.
 func (l *link) taken(upTo uint64) after {
 	l.ack = upTo
+	if l.far != nil {
+		return l.takenFar()
+	}
 	if l.ack-l.acked < ackEvery && l.unread <= l.to.cfg.Unread/4 {
 		return after{}
 	}
@@ -148,6 +169,9 @@ func (l *link) taken(upTo uint64) after {
 
 // acknowledge tells the mailbox which answers were taken. The Callee's lock is held.
 func (l *link) acknowledge() after {
+	if l.far != nil {
+		return l.ackTo()
+	}
 	if l.ack == l.acked {
 		return after{}
 	}
@@ -168,7 +192,10 @@ func (l *link) acknowledge() after {
 
 // counts is what has begun.
 func (l *link) counts() []uint64 {
-	if l.to == nil {
+	switch {
+	case l.far != nil:
+		return l.far.Begun()
+	case l.to == nil:
 		return l.begun
 	}
 	l.to.mu.Lock()

@@ -154,7 +154,7 @@ func (m *Mailbox) do(f *direct.HostEffect) {
 	switch f.Do {
 	case direct.Run:
 		if l := m.linkOf(f.Channel); l != nil {
-			l.begun[f.Call.Group] = f.No
+			l.begins(f.Call.Group, f.No)
 		} else {
 			m.cfg.Up.Begun(*f)
 		}

@@ -62,6 +62,7 @@ func TestEveryKindHasItsPlace(t *testing.T) {
 		&wire.Hello{}: {}, &wire.Welcome{}: {}, &wire.Resolved{}: {}, &wire.Created{}: {}, &wire.MapFile{}: {}, &wire.UnmapFile{}: {}, &wire.Exec{}: {},
 		&wire.CancelTask{}: {}, &wire.StopActor{}: {}, &wire.Drain{}: {}, &wire.StreamAck{}: {}, &wire.Resume{}: {}, &wire.Reply{}: {}, &wire.Resync{}: {},
 		&wire.Credit{}: {}, &wire.Collect{}: {}, &wire.Unneeded{}: {}, &wire.ActorNews{}: {},
+		&wire.OpenChannel{}: {}, &wire.Method{}: {}, &wire.Call{}: {}, &wire.Withdraw{}: {}, &wire.Took{}: {}, &wire.Answered{}: {}, &wire.LastAnswer{}: {}, // they go on channels
 	}
 	seen := make(map[wire.Kind]bool)
 	for m, w := range all {

@@ -14,6 +14,7 @@ import (
 var byHand = map[string]bool{
 	"Submit": true, "Exec": true, "Done": true, "Times": true,
 	"TaskSpec": true, "ExecTask": true, "Arg": true, "ArgValue": true,
+	"Call": true, "Answered": true,
 	"Value": true, "Extent": true, "Result": true, "TraceContext": true, "Error": true,
 }
 

@@ -638,11 +638,81 @@ class Attempt(Record):
         self.asks = asks
 
 
+class OpenChannel(Record):
+    __slots__ = ("version", "channel")
+
+    def __init__(self, version: int = 0, channel: int = 0) -> None:
+        self.version = version
+        self.channel = channel
+
+
+class Method(Record):
+    __slots__ = ("number", "actor", "opts")
+
+    def __init__(self, number: int = 0, actor: bytes = b"", opts: Optional[TaskOptions] = None) -> None:
+        self.number = number
+        self.actor = actor
+        self.opts = opts
+
+
+class Call(Record):
+    __slots__ = ("spec", "no", "method", "group", "tries", "values")
+
+    def __init__(self, spec: Optional[TaskSpec] = None, no: int = 0, method: int = 0, group: int = 0, tries: int = 0,
+                 values: Optional[list[ArgValue]] = None) -> None:
+        self.spec = spec
+        self.no = no
+        self.method = method
+        self.group = group
+        self.tries = tries
+        self.values = [] if values is None else values
+
+
+class Withdraw(Record):
+    __slots__ = ("no", "force", "recursive", "insist", "unbegun")
+
+    def __init__(self, no: int = 0, force: bool = False, recursive: bool = False, insist: bool = False, unbegun: Optional[Error] = None) -> None:
+        self.no = no
+        self.force = force
+        self.recursive = recursive
+        self.insist = insist
+        self.unbegun = unbegun
+
+
+class Took(Record):
+    __slots__ = ("up_to",)
+
+    def __init__(self, up_to: int = 0) -> None:
+        self.up_to = up_to
+
+
+class Answered(Record):
+    __slots__ = ("no", "ack_no", "said", "results", "err", "holds", "bytes", "worker", "lease", "times")
+
+    def __init__(self, no: int = 0, ack_no: int = 0, said: int = 0, results: Optional[list[Result]] = None, err: Optional[Error] = None,
+                 holds: bool = False, bytes: int = 0, worker: int = 0, lease: int = 0, times: Optional[Times] = None) -> None:
+        self.no = no
+        self.ack_no = ack_no
+        self.said = said
+        self.results = [] if results is None else results
+        self.err = err
+        self.holds = holds
+        self.bytes = bytes
+        self.worker = worker
+        self.lease = lease
+        self.times = times
+
+
+class LastAnswer(Record):
+    __slots__ = ()
+
+
 # By the message's number in Frame, which is its kind.
 KINDS: dict[int, type[Any]] = dict(enumerate([
     Hello, Welcome, Bye, Submit, PutValue, Seal, Get, Unget, AddRef, Release, Cancel, KillActor, Resolved, Create, Created, Abort, Unpin,
     MapFile, Exec, CancelTask, StopActor, Drain, Done, StreamItem, StreamAck, Blocked, Unblocked, Resume, Stats, Request, Reply, Resync,
-    Holdings, Credit, Collect, StreamNext, Unneeded, ActorStopped, WatchActor, ActorNews, UnmapFile], start=1))
+    Holdings, Credit, Collect, StreamNext, Unneeded, ActorStopped, WatchActor, ActorNews, UnmapFile, OpenChannel, Method, Call, Withdraw,
+    Took, Answered, LastAnswer], start=1))
 KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 
 FIELDS: dict[type[Any], list[Field]] = {
@@ -723,4 +793,13 @@ FIELDS: dict[type[Any], list[Field]] = {
         Field(5, "streams", StreamNext, True), Field(6, "tasks", Attempt, True), Field(7, "actors", "y", True),
         Field(8, "pins", Unpin, True)],
     Attempt: [Field(1, "task", "y"), Field(2, "attempt", "u"), Field(3, "lease", "u"), Field(4, "blocked", "b"), Field(5, "asks", "b")],
+    OpenChannel: [Field(1, "version", "u"), Field(2, "channel", "u")],
+    Method: [Field(1, "number", "u"), Field(2, "actor", "y"), Field(3, "opts", TaskOptions)],
+    Call: [Field(1, "spec", TaskSpec), Field(2, "no", "u"), Field(3, "method", "u"), Field(4, "group", "u"), Field(5, "tries", "u"),
+        Field(6, "values", ArgValue, True)],
+    Withdraw: [Field(1, "no", "u"), Field(2, "force", "b"), Field(3, "recursive", "b"), Field(4, "insist", "b"), Field(5, "unbegun", Error)],
+    Took: [Field(1, "up_to", "u")],
+    Answered: [Field(1, "no", "u"), Field(2, "ack_no", "u"), Field(3, "said", "u"), Field(4, "results", Result, True), Field(5, "err", Error),
+        Field(6, "holds", "b"), Field(7, "bytes", "u"), Field(8, "worker", "u"), Field(9, "lease", "u"), Field(10, "times", Times)],
+    LastAnswer: [],
 }
