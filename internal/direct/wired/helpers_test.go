@@ -85,11 +85,13 @@ func (u *calls) Report(*shell.Call, *direct.Outcome)                   {}
 func (u *calls) HangUp(direct.Channel)                                 {}
 func (u *calls) Linked(*shell.Callee, direct.Channel, direct.Instance) {}
 func (u *calls) Settles(*shell.Call, *direct.Outcome)                  {}
-func (u *calls) Settled(k *shell.Call, o *direct.Outcome)              { k.Own.(*asked).end <- o }
-func (u *calls) Departs(*shell.Call)                                   {}
-func (u *calls) Holds(*shell.Callee) any                               { return nil }
-func (u *calls) LetsGo(any)                                            {}
-func (u *calls) Panicked(event string, reason any, _ int)              { u.t.Errorf("%s: %v", event, reason) }
+func (*calls) Spare(*shell.Call)                                       {}
+
+func (u *calls) Settled(k *shell.Call, o *direct.Outcome) { k.Own.(*asked).end <- o }
+func (u *calls) Departs(*shell.Call)                      {}
+func (u *calls) Holds(*shell.Callee) any                  { return nil }
+func (u *calls) LetsGo(any)                               {}
+func (u *calls) Panicked(event string, reason any, _ int) { u.t.Errorf("%s: %v", event, reason) }
 
 // call makes the seq-th call of a caller, with data as its argument.
 func (u *calls) call(by int, seq uint64, data []byte, set ...func(*asked)) *asked {
