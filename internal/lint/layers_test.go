@@ -30,7 +30,7 @@ var layers = []layer{
 	{"faults", words("internal/fault"), words("ids-and-errors tools protocol")},
 	{"plans of faults", words("chaos"), words("ids-and-errors faults")},
 	{"shared memory", words("objectstore/segment"), words("ids-and-errors tools protocol")},
-	{"straight calls", words("internal/direct"), words("ids-and-errors data-structures protocol")},
+	{"straight calls", words("internal/direct"), words("ids-and-errors data-structures tools protocol")},
 	{"one process' side", words("worker internal/client internal/codec internal/registry internal/link"),
 		words("ids-and-errors data-structures tools protocol state faults shared-memory straight-calls")},
 	{"traces", words("telemetry"), words("ids-and-errors protocol")},
