@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"unsafe"
 
 	"mobula/internal/errs"
@@ -15,10 +16,12 @@ const ChannelVersion = 1
 // Methods is how many Methods a channel has at once: their numbers are below it.
 const Methods = 1 << 10
 
-// OpenChannel is first, of either side.
+// OpenChannel is first, of either side. With that of the actor's side travels the descriptor of the page in which that counts what has begun.
 type OpenChannel struct {
 	Version uint32
 	Channel uint64
+
+	Opened *os.File // not encoded, as in MapFile
 }
 
 // Method is what calls with its number share from here on.

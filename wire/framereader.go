@@ -236,16 +236,28 @@ func (x *FrameReader) frame(batch []Msg, h header, payload []byte, own bool) ([]
 
 // attach gives the frame's file to the message that carries one.
 func (x *FrameReader) attach(m Msg, file *os.File) bool {
-	switch m := m.(type) {
-	case *MapFile:
-		m.Opened = file
-	case *Welcome:
+	if _, is := m.(*Welcome); is {
 		if x.welcome != nil {
 			_ = x.welcome.Close() // a second Welcome: the first one's file was not taken
 		}
 		x.welcome = file
-	default:
+		return true
+	}
+	of := FileOf(m)
+	if of == nil || *of != nil { // a second one in a frame
 		return false
 	}
+	*of = file
 	return true
+}
+
+// FileOf is where a message has the descriptor that travels with it; nil: none does. That of Welcome is apart: Dial gives it.
+func FileOf(m Msg) **os.File {
+	switch m := m.(type) {
+	case *MapFile:
+		return &m.Opened
+	case *OpenChannel:
+		return &m.Opened
+	}
+	return nil
 }

@@ -65,7 +65,7 @@ func (l *Listener) accept(decide Handshake) (err error) {
 			return err
 		}
 	}
-	c, err := overSocket(uc, l.cfg, false)
+	c, err := overSocket(uc, l.cfg, false, false)
 	if err == nil {
 		l.start(c, decide)
 		return nil

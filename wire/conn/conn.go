@@ -89,12 +89,12 @@ func newConn(t transport, peer Peer, cfg Config) *Conn {
 }
 
 // overSocket makes a connection of uc, and takes that over unless there is an error.
-func overSocket(uc *net.UnixConn, cfg Config, dialled bool) (*Conn, error) {
+func overSocket(uc *net.UnixConn, cfg Config, hot, files bool) (*Conn, error) {
 	peer, err := peerOf(uc)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSocket(uc, dialled)
+	s, err := newSocket(uc, hot, files)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func Dial(ctx context.Context, path string, h wire.Hello, cfg Config) (*Conn, *w
 	if err != nil {
 		return nil, nil, nil, dialError(ctx, path, err)
 	}
-	c, err := overSocket(nc.(*net.UnixConn), cfg, true)
+	c, err := overSocket(nc.(*net.UnixConn), cfg, true, true)
 	if err != nil {
 		_ = nc.Close() // err says more
 		return nil, nil, nil, err

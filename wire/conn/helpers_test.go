@@ -44,10 +44,10 @@ func socketPair(t testing.TB, cfg Config) (a, b *Conn) {
 	t.Helper()
 	ua, ub := rawPair(t)
 	var err error
-	if a, err = overSocket(ua, cfg, false); err != nil {
+	if a, err = overSocket(ua, cfg, false, false); err != nil {
 		t.Fatal(err)
 	}
-	if b, err = overSocket(ub, cfg, true); err != nil {
+	if b, err = overSocket(ub, cfg, true, true); err != nil {
 		t.Fatal(err)
 	}
 	endWith(t, a, b)

@@ -8,8 +8,8 @@ import (
 )
 
 // Over makes a connection of a connected Unix socket, without a handshake: what comes first is its users' to say. The file is taken over, also on an error. hot: reads may
-// wait in the kernel. Peer is the process that has made the socket.
-func Over(f *os.File, hot bool, cfg Config) (*Conn, error) {
+// wait in the kernel; files: descriptors are accepted. Peer is the process that has made the socket.
+func Over(f *os.File, hot, files bool, cfg Config) (*Conn, error) {
 	nc, err := net.FileConn(f)
 	_ = f.Close() // the copy goes on
 	if err != nil {
@@ -20,7 +20,7 @@ func Over(f *os.File, hot bool, cfg Config) (*Conn, error) {
 		_ = nc.Close() // nobody uses it
 		return nil, errs.New(errs.CodeInvalid, "a %s socket where a Unix socket is needed", nc.LocalAddr().Network())
 	}
-	c, err := overSocket(uc, cfg, hot)
+	c, err := overSocket(uc, cfg, hot, files)
 	if err != nil {
 		_ = uc.Close() // err says more
 		return nil, errs.New(errs.CodeDisconnected, "a socket: %v", err)

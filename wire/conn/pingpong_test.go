@@ -48,7 +48,7 @@ func echoConn(path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := overSocket(uc, Config{}, true)
+	c, err := overSocket(uc, Config{}, true, true)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func BenchmarkPingPongBare(b *testing.B) {
 
 func BenchmarkPingPong(b *testing.B) {
 	withChild(b, "echo-conn", func(uc *net.UnixConn) {
-		c, err := overSocket(uc, Config{}, false)
+		c, err := overSocket(uc, Config{}, false, false)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func BenchmarkPingPong(b *testing.B) {
 // BenchmarkFlood is one sender's messages a second when it waits for nothing, echoed.
 func BenchmarkFlood(b *testing.B) {
 	withChild(b, "echo-conn", func(uc *net.UnixConn) {
-		c, err := overSocket(uc, Config{}, false)
+		c, err := overSocket(uc, Config{}, false, false)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 func BenchmarkRoundTripRatio(b *testing.B) {
 	withChild(b, "echo-bare", func(bare *net.UnixConn) {
 		withChild(b, "echo-conn", func(uc *net.UnixConn) {
-			c, err := overSocket(uc, Config{}, false)
+			c, err := overSocket(uc, Config{}, false, false)
 			if err != nil {
 				b.Fatal(err)
 			}

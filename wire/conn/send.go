@@ -55,9 +55,9 @@ func (c *Conn) HasRoom() bool {
 }
 
 // SendFD is TrySend of one message with a descriptor: the other side gets f in
-// MapFile.Opened, or from Dial with the Welcome. The caller may close f afterwards.
+// the message (wire.FileOf), or from Dial with the Welcome. The caller may close f afterwards.
 func (c *Conn) SendFD(m wire.Msg, f *os.File) error {
-	if k := m.Kind(); k != wire.KindMapFile && k != wire.KindWelcome {
+	if k := m.Kind(); wire.FileOf(m) == nil && k != wire.KindWelcome {
 		return errs.New(errs.CodeInvalid, "a %v message carries no descriptor", k)
 	}
 	f, err := dup(f)

@@ -46,17 +46,16 @@ type socket struct {
 
 const readable = unix.EPOLLIN | unix.EPOLLRDHUP
 
-// newSocket takes over uc; not on an error. dialled: descriptors are accepted from the other side, and reads may wait in
-// the kernel.
-func newSocket(uc *net.UnixConn, dialled bool) (*socket, error) {
+// newSocket takes over uc; not on an error. hot: reads may wait in the kernel. files: descriptors are accepted from the other side.
+func newSocket(uc *net.UnixConn, hot, files bool) (*socket, error) {
 	rc, err := uc.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	s := &socket{fd: -1}
 	s.sendFn, s.recvFn = s.send, s.recv
-	s.hot.may = dialled
-	if dialled {
+	s.hot.may = hot
+	if files {
 		s.rcv.ctrl = make([]byte, unix.CmsgSpace(4*wire.MaxFiles))
 	}
 	var sysErr error

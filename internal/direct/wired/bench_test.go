@@ -3,6 +3,7 @@ package wired
 import (
 	"io"
 	"net"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ const (
 )
 
 func init() {
-	roles["floor"] = func(e End) { // answers each so many bytes
+	roles["floor"] = func(e *os.File) { // answers each so many bytes
 		c := bare(e)
 		b, answer := make([]byte, callBytes), make([]byte, answerBytes)
 		for {
@@ -33,7 +34,7 @@ func init() {
 			}
 		}
 	}
-	roles["flow"] = func(e End) { // answers so many bytes for all that have come
+	roles["flow"] = func(e *os.File) { // answers so many bytes for all that have come
 		c := bare(e)
 		b, left := make([]byte, 64<<10), 0
 		for {
@@ -51,12 +52,12 @@ func init() {
 	}
 }
 
-func bare(e End) net.Conn {
-	c, err := net.FileConn(e.Socket)
+func bare(e *os.File) net.Conn {
+	c, err := net.FileConn(e)
 	if err != nil {
 		panic(err)
 	}
-	e.Close()
+	_ = e.Close() // the copy goes on
 	return c
 }
 
@@ -102,7 +103,7 @@ func each(b *testing.B, pid int, f func()) {
 // BenchmarkAsk is a call and its answer.
 func BenchmarkAsk(b *testing.B) {
 	b.Run("floor", func(b *testing.B) {
-		from, to := made(b, 1)
+		from, to := made(b)
 		pid := child(b, "floor", to).Process.Pid
 		c := bare(from)
 		call, answer := make([]byte, callBytes), make([]byte, answerBytes)
@@ -138,7 +139,7 @@ func BenchmarkAsk(b *testing.B) {
 // BenchmarkOneWay is calls of which up to 1,000 are under way.
 func BenchmarkOneWay(b *testing.B) {
 	b.Run("floor", func(b *testing.B) {
-		from, to := made(b, 1)
+		from, to := made(b)
 		child(b, "flow", to)
 		c := bare(from)
 		const most = 64 << 10 / callBytes
@@ -183,7 +184,7 @@ func BenchmarkOneWay(b *testing.B) {
 func withChild(b *testing.B, lender *lend.Lender) (*calls, int) {
 	u := newCalls(b)
 	u.lender = lender
-	from, to := made(b, 1)
+	from, to := made(b)
 	u.ways <- from
 	pid := child(b, "host", to).Process.Pid
 	u.call(2, 1, nil).gives(b, 1)

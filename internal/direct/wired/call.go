@@ -1,6 +1,9 @@
 package wired
 
 import (
+	"os"
+	"sync/atomic"
+
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
 	"mobula/internal/direct/talk"
@@ -14,8 +17,9 @@ type Call struct {
 	out
 	c       *shell.Callee
 	ch      direct.Channel
+	groups  int
 	unread  int64
-	page    *page
+	page    atomic.Pointer[page] // nil: it has not come
 	done    chan struct{}
 	why     error             // set before done is closed
 	sent    uint64            // guarded by mu: calls
@@ -31,17 +35,12 @@ type Call struct {
 const freeMost = 64
 
 // OpenCall answers a Callee's AskWay with a channel to another process, where answers of so many bytes may be left unacknowledged. By the lender a goroutine that waits for
-// an answer reads it itself; nil: none does. The end is taken over, also on an error.
-func OpenCall(e End, c *shell.Callee, w shell.Way, unread int64, lender *lend.Lender) (*Call, error) {
-	x := &Call{c: c, ch: w.Channel, unread: unread, done: make(chan struct{})}
+// an answer reads it itself; nil: none does. The socket is taken over, also on an error.
+func OpenCall(f *os.File, c *shell.Callee, w shell.Way, unread int64, lender *lend.Lender) (*Call, error) {
+	x := &Call{c: c, ch: w.Channel, groups: len(w.Groups), unread: unread, done: make(chan struct{})}
 	x.reuse = x.used
 	var err error
-	if x.page, err = openPage(e.Page, false); err != nil {
-		_ = e.Socket.Close() // nobody uses it
-		return nil, err
-	}
-	if x.out.c, err = open(e, lender != nil); err != nil {
-		x.page.unmap()
+	if x.out.c, err = open(f, lender != nil, true); err != nil {
 		return nil, err
 	}
 	x.say(&wire.OpenChannel{Version: wire.ChannelVersion, Channel: uint64(x.ch)})
@@ -108,8 +107,13 @@ func (x *Call) Took(upTo uint64) { x.say(&wire.Took{UpTo: upTo}) }
 // HangUp implements shell.Far.
 func (x *Call) HangUp() { x.hangUp() }
 
-// Begun implements shell.Far.
-func (x *Call) Begun() []uint64 { return x.page.counts() }
+// Begun implements shell.Far. Where the page has not come, the actor's process has read no call.
+func (x *Call) Begun() []uint64 {
+	if p := x.page.Load(); p != nil {
+		return p.counts()
+	}
+	return make([]uint64, x.groups)
+}
 
 // Unread implements shell.Far.
 func (x *Call) Unread() int64 { return x.unread }
@@ -132,7 +136,9 @@ func (x *Call) read(lender *lend.Lender) {
 	x.why = err
 	x.end()
 	x.out.c.Fail(err)
-	x.page.unmap() // what has begun when the other side was gone
+	if p := x.page.Load(); p != nil {
+		p.unmap() // what has begun when the other side was gone
+	}
 	x.c.Came(x.ch, nil, false, true)
 	close(x.done)
 }
@@ -157,7 +163,7 @@ func (x *Call) take(batch []wire.Msg) (err error) {
 func (x *Call) one(m wire.Msg) error {
 	if !x.hello {
 		x.hello = true
-		return greets(m, x.ch)
+		return x.greeted(m)
 	}
 	if x.last {
 		return errs.New(errs.CodeProtocol, "on channel %d a %v follows the last answer", x.ch, m.Kind())
@@ -173,6 +179,26 @@ func (x *Call) one(m wire.Msg) error {
 		x.last = true
 	default:
 		return errs.New(errs.CodeProtocol, "a %v comes from the actor's end of channel %d", m.Kind(), x.ch)
+	}
+	return nil
+}
+
+// greeted takes what the actor's process says first, with its page.
+func (x *Call) greeted(m wire.Msg) error {
+	if err := greets(m, x.ch); err != nil {
+		return err
+	}
+	f := m.(*wire.OpenChannel).Opened
+	if f == nil {
+		return errs.New(errs.CodeProtocol, "the actor's end of channel %d has no page for begun calls", x.ch)
+	}
+	p, err := openPage(f, false)
+	if err != nil {
+		return err
+	}
+	x.page.Store(p)
+	if len(p.begun) != x.groups {
+		return errs.New(errs.CodeProtocol, "a page for %d concurrency groups, of an actor with %d", len(p.begun), x.groups)
 	}
 	return nil
 }

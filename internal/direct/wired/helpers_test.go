@@ -42,7 +42,7 @@ var _ talk.Straight = (*asked)(nil)
 type calls struct {
 	t    testing.TB
 	p    *shell.Process
-	ways chan End // each for the next channel; closed: the actor is dead
+	ways chan *os.File // each for the next channel; closed: the actor is dead
 	last atomic.Uint64
 	x    atomic.Pointer[Call] // the channel that there is
 	w    shell.Way
@@ -51,7 +51,7 @@ type calls struct {
 }
 
 func newCalls(t testing.TB, groups ...string) *calls {
-	u := &calls{t: t, ways: make(chan End, 4), w: shell.Way{Credit: 1 << 20, Groups: append([]string{""}, groups...)}}
+	u := &calls{t: t, ways: make(chan *os.File, 4), w: shell.Way{Credit: 1 << 20, Groups: append([]string{""}, groups...)}}
 	u.p = shell.NewProcess(1<<30, u)
 	return u
 }
@@ -180,7 +180,7 @@ func (h *hosts) Ran(*direct.Incoming)                     {}
 func (h *hosts) HandOver()                                {}
 func (h *hosts) Panicked(event string, reason any, _ int) { h.t.Errorf("%s: %v", event, reason) }
 
-func (h *hosts) open(e End, ch direct.Channel) *Host {
+func (h *hosts) open(e *os.File, ch direct.Channel) *Host {
 	h.t.Helper()
 	x, err := OpenHost(e, h.box, ch, func(k *wire.Call) any { return k })
 	if err != nil {
@@ -202,7 +202,7 @@ func echo(k *wire.Call) *direct.Outcome { return value(k.Spec.Seq) }
 func connected(t testing.TB, run func(k *wire.Call) *direct.Outcome) (*calls, *hosts, *Host) {
 	t.Helper()
 	u, h := newCalls(t), newHosts(t, []int{1}, run)
-	from, to := made(t, 1)
+	from, to := made(t)
 	x := h.open(to, 1)
 	u.ways <- from
 	t.Cleanup(func() {
@@ -216,9 +216,9 @@ func connected(t testing.TB, run func(k *wire.Call) *direct.Outcome) (*calls, *h
 	return u, h, x
 }
 
-func made(t testing.TB, groups int) (caller, host End) {
+func made(t testing.TB) (caller, host *os.File) {
 	t.Helper()
-	caller, host, err := Make(groups)
+	caller, host, err := Make()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,22 +233,22 @@ func ended(t testing.TB, what string, done <-chan struct{}) {
 // The other process is this test's program, told by its environment what to be.
 const roleVar = "MOBULA_TEST_WIRED"
 
-var roles = map[string]func(e End){}
+var roles = map[string]func(e *os.File){}
 
 // roleArg is the argument of a role: the call at which it ends itself, and how many concurrency groups it has.
 var roleArg string
 
 // child starts the program as another process with an end of a channel, and more files. A role may have an argument behind a blank.
-func child(t testing.TB, role string, e End, more ...*os.File) *exec.Cmd {
+func child(t testing.TB, role string, e *os.File, more ...*os.File) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), roleVar+"="+role)
-	cmd.ExtraFiles = append([]*os.File{e.Socket, e.Page}, more...)
+	cmd.ExtraFiles = append([]*os.File{e}, more...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	e.Close()
+	_ = e.Close() // the child has it
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // as a rule it has ended
 		_ = cmd.Wait()
@@ -259,7 +259,7 @@ func child(t testing.TB, role string, e End, more ...*os.File) *exec.Cmd {
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
 		role, roleArg, _ = strings.Cut(role, " ")
-		roles[role](End{Socket: os.NewFile(3, "channel"), Page: os.NewFile(4, "begun calls")})
+		roles[role](os.NewFile(3, "channel"))
 		os.Exit(0)
 	}
 	os.Exit(testkit.Tidy(m).Run())

@@ -1,6 +1,8 @@
 package wired
 
 import (
+	"os"
+
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
 	"mobula/internal/direct/talk"
@@ -24,28 +26,38 @@ type Host struct {
 	calls   []*direct.Incoming // of the same: memory
 }
 
-// OpenHost has a mailbox take calls of another process. What the mailbox has of each is payload's, which keeps the message. The end is taken over, also on an error.
-func OpenHost(e End, m *shell.Mailbox, ch direct.Channel, payload func(*wire.Call) any) (*Host, error) {
+// OpenHost has a mailbox take calls of another process. What the mailbox has of each is payload's, which keeps the message. The socket is taken over, also on an error.
+func OpenHost(f *os.File, m *shell.Mailbox, ch direct.Channel, payload func(*wire.Call) any) (*Host, error) {
 	x := &Host{m: m, ch: ch, payload: payload, done: make(chan struct{})}
 	x.reuse = x.used
-	var err error
-	if x.page, err = openPage(e.Page, true); err == nil && len(x.page.begun) != m.Groups() {
-		x.page.unmap()
-		err = errs.New(errs.CodeInvalid, "a channel for %d concurrency groups to an actor with %d", len(x.page.begun), m.Groups())
-	}
-	if err != nil {
-		_ = e.Socket.Close() // nobody uses it
+	if err := x.open(f); err != nil {
 		return nil, err
 	}
-	if x.c, err = open(e, false); err != nil {
-		x.page.unmap()
-		return nil, err
-	}
-	x.say(&wire.OpenChannel{Version: wire.ChannelVersion, Channel: uint64(ch)})
 	m.Serve(ch, x.page.begun, x)
-	x.Flush()
 	go x.read()
 	return x, nil
+}
+
+// open gives the other side the page. It is there before a call is read.
+func (x *Host) open(f *os.File) error {
+	page, err := makePage(x.m.Groups())
+	if err != nil {
+		_ = f.Close() // nobody uses it
+		return err
+	}
+	defer func() { _ = page.Close() }() // the mapping stays, and the other side's
+	if x.c, err = open(f, false, false); err != nil {
+		return err
+	}
+	if x.page, err = mapCounts(page, true); err != nil {
+		x.c.Fail(err)
+		return err
+	}
+	if err = x.c.SendFD(&wire.OpenChannel{Version: wire.ChannelVersion, Channel: uint64(x.ch)}, page); err != nil {
+		x.page.unmap()
+		x.c.Fail(err)
+	}
+	return err
 }
 
 // Done is closed when the channel has ended, and nothing is left of it here.

@@ -15,7 +15,7 @@ import (
 )
 
 func init() {
-	roles["host"] = func(e End) {
+	roles["host"] = func(e *os.File) {
 		var at, n int
 		_, _ = fmt.Sscan(roleArg, &at, &n) // 0 is none
 		groups := make([]int, max(1, n))
@@ -34,7 +34,7 @@ func init() {
 		})
 		<-h.open(e, 1).Done()
 	}
-	roles["caller"] = func(e End) {
+	roles["caller"] = func(e *os.File) {
 		var at int
 		_, _ = fmt.Sscan(roleArg, &at)
 		u := newCalls(&inChild{})
@@ -67,7 +67,7 @@ func TestTheActorsProcessIsKilled(t *testing.T) {
 	const most = 40
 	for _, at := range []int{1, 2, 3, 7, 20, most} {
 		u := newCalls(t, "others")
-		from, to := made(t, 2)
+		from, to := made(t)
 		u.ways <- from
 		child(t, fmt.Sprint("host ", at, " 2"), to)
 		others := u.call(2, 1000, nil, func(a *asked) { a.InGroup = "others" })
@@ -104,7 +104,7 @@ func TestTheCallingProcessIsKilled(t *testing.T) {
 			ran = append(ran, k.Spec.Seq) // one at a time
 			return echo(k)
 		})
-		from, to := made(t, 1)
+		from, to := made(t)
 		x := h.open(to, 1)
 		child(t, fmt.Sprint("caller ", at), from)
 		ended(t, "the channel", x.Done())
@@ -126,7 +126,7 @@ func TestTheCallingProcessIsKilled(t *testing.T) {
 func TestAProcessIsKilledAnyTime(t *testing.T) {
 	for _, seed := range testkit.Seeds(t, 10) {
 		u := newCalls(t)
-		from, to := made(t, 1)
+		from, to := made(t)
 		u.ways <- from
 		cmd := child(t, "host", to)
 		stop := 1 + seed%300

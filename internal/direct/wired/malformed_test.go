@@ -21,7 +21,11 @@ func frames(t testing.TB, msgs ...wire.Msg) (b []byte) {
 	t.Helper()
 	w := wire.NewFrameWriter(0)
 	for _, m := range msgs {
-		if err := w.Add(m, nil); err != nil {
+		var f *os.File
+		if m == paged {
+			f = os.Stdin // which says that one comes with it
+		}
+		if err := w.Add(m, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,6 +37,9 @@ func frames(t testing.TB, msgs ...wire.Msg) (b []byte) {
 
 var hello = &wire.OpenChannel{Version: wire.ChannelVersion, Channel: 1}
 
+// paged is the same of the actor's side: the page comes with it.
+var paged = &wire.OpenChannel{Version: wire.ChannelVersion, Channel: 1}
+
 func aCall(no uint64, method uint32) *wire.Call {
 	return &wire.Call{No: no, Method: method, Spec: &wire.TaskSpec{ID: ids.RootTask(1, no), Seq: no, Args: []wire.Arg{{Value: wire.Value{Data: []byte("x")}}}}}
 }
@@ -42,7 +49,7 @@ func toHost(t testing.TB, b []byte) error {
 	t.Helper()
 	h := newHosts(t, []int{1}, echo)
 	defer h.box.Close()
-	from, to := made(t, 1)
+	from, to := made(t)
 	x := h.open(to, 1)
 	write(t, from, b)
 	ended(t, "the host's end", x.Done())
@@ -50,11 +57,15 @@ func toHost(t testing.TB, b []byte) error {
 }
 
 // write writes bytes as the other end does, reads what comes, and closes.
-func write(t testing.TB, e End, b []byte) {
+func write(t testing.TB, e *os.File, b []byte, with ...int) {
 	t.Helper()
-	defer e.Close()
+	defer func() { _ = e.Close() }()
 	for len(b) > 0 {
-		n, err := e.Socket.Write(b)
+		var rights []byte
+		if with != nil {
+			rights, with = unix.UnixRights(with...), nil
+		}
+		n, err := unix.SendmsgN(int(e.Fd()), b, rights, nil, 0)
 		if err != nil {
 			if !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
 				t.Error(err)
@@ -63,17 +74,17 @@ func write(t testing.TB, e End, b []byte) {
 		}
 		b = b[n:]
 	}
-	if err := unix.Shutdown(int(e.Socket.Fd()), unix.SHUT_WR); err != nil {
+	if err := unix.Shutdown(int(e.Fd()), unix.SHUT_WR); err != nil {
 		t.Error(err)
 	}
-	_, _ = io.Copy(io.Discard, e.Socket) // until the other side has closed
+	_, _ = io.Copy(io.Discard, e) // until the other side has closed
 }
 
 // toCaller writes bytes to a caller's end on which so many calls are under way.
 func toCaller(t testing.TB, b []byte, calls int) error {
 	t.Helper()
 	u := newCalls(t)
-	from, to := made(t, 1)
+	from, to := made(t)
 	var open []*asked
 	for seq := range uint64(calls) {
 		open = append(open, u.call(1, seq+1, nil))
@@ -83,7 +94,12 @@ func toCaller(t testing.TB, b []byte, calls int) error {
 		t.Fatal(err)
 	}
 	close(u.ways)
-	write(t, to, b)
+	page, err := makePage(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = page.Close() }()
+	write(t, to, b, int(page.Fd()))
 	ended(t, "the caller's end", x.Done())
 	for _, a := range open {
 		a.get(t)
@@ -126,13 +142,14 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 		msgs []wire.Msg
 	}{
 		"an answer first":       {errs.ErrProtocol, []wire.Msg{&wire.Answered{No: 1, AckNo: 1}}},
-		"a call":                {errs.ErrProtocol, []wire.Msg{hello, aCall(1, 0)}},
-		"an answer left out":    {errs.ErrProtocol, []wire.Msg{hello, &wire.Answered{No: 1, AckNo: 2}}},
-		"an answer to no call":  {errs.ErrProtocol, []wire.Msg{hello, &wire.Answered{No: 9, AckNo: 1}}},
-		"an answer to number 0": {errs.ErrProtocol, []wire.Msg{hello, &wire.Answered{AckNo: 1}}},
-		"more after the last":   {errs.ErrProtocol, []wire.Msg{hello, &wire.LastAnswer{}, &wire.Answered{No: 1, AckNo: 1}}},
-		"two answers to a call": {io.EOF, []wire.Msg{hello, &wire.Answered{No: 1, AckNo: 1}, &wire.Answered{No: 1, AckNo: 2}}},
-		"answers out of order":  {io.EOF, []wire.Msg{hello, &wire.Answered{No: 2, AckNo: 1}, &wire.Answered{No: 1, AckNo: 2, Said: wire.SaidBegun}, &wire.LastAnswer{}}},
+		"no page":               {errs.ErrProtocol, []wire.Msg{hello}},
+		"a call":                {errs.ErrProtocol, []wire.Msg{paged, aCall(1, 0)}},
+		"an answer left out":    {errs.ErrProtocol, []wire.Msg{paged, &wire.Answered{No: 1, AckNo: 2}}},
+		"an answer to no call":  {errs.ErrProtocol, []wire.Msg{paged, &wire.Answered{No: 9, AckNo: 1}}},
+		"an answer to number 0": {errs.ErrProtocol, []wire.Msg{paged, &wire.Answered{AckNo: 1}}},
+		"more after the last":   {errs.ErrProtocol, []wire.Msg{paged, &wire.LastAnswer{}, &wire.Answered{No: 1, AckNo: 1}}},
+		"two answers to a call": {io.EOF, []wire.Msg{paged, &wire.Answered{No: 1, AckNo: 1}, &wire.Answered{No: 1, AckNo: 2}}},
+		"answers out of order":  {io.EOF, []wire.Msg{paged, &wire.Answered{No: 2, AckNo: 1}, &wire.Answered{No: 1, AckNo: 2, Said: wire.SaidBegun}, &wire.LastAnswer{}}},
 	} {
 		if err := toCaller(t, frames(t, c.msgs...), 2); !errors.Is(err, c.want) && (c.want != io.EOF || !errors.Is(err, errs.ErrShutdown)) { // it hangs up after the last answer
 			t.Errorf("%s ends the caller's end with %v, want %v", what, err, c.want)
@@ -143,7 +160,7 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 // Frames that are cut off, or of which bytes are others, end a channel with an error that says so, or are none the less messages.
 func TestBrokenFrames(t *testing.T) {
 	toH := frames(t, hello, &wire.Method{Opts: theMethod}, aCall(1, 0), &wire.Took{UpTo: 1}, &wire.Withdraw{No: 1, Unbegun: errs.New(errs.CodeDeadlock, "no")}, aCall(2, 0))
-	toC := frames(t, hello, &wire.Answered{No: 1, AckNo: 1, Err: errs.New(errs.CodeTaskFailed, "no")}, &wire.Answered{No: 2, AckNo: 2, Results: []wire.Result{{Kind: wire.ResultInline}}}, &wire.LastAnswer{})
+	toC := frames(t, paged, &wire.Answered{No: 1, AckNo: 1, Err: errs.New(errs.CodeTaskFailed, "no")}, &wire.Answered{No: 2, AckNo: 2, Results: []wire.Result{{Kind: wire.ResultInline}}}, &wire.LastAnswer{})
 	check := func(what string, err error) {
 		t.Helper()
 		if err == nil || !errors.Is(err, io.EOF) && !errors.Is(err, errs.ErrProtocol) && !errors.Is(err, errs.ErrVersion) && !errors.Is(err, errs.ErrDisconnected) && !errors.Is(err, errs.ErrShutdown) {
@@ -179,7 +196,7 @@ func FuzzHost(f *testing.F) {
 
 // FuzzCaller is the same at the calling end.
 func FuzzCaller(f *testing.F) {
-	f.Add(frames(f, hello, &wire.Answered{No: 1, AckNo: 1}, &wire.Answered{No: 2, AckNo: 2, Said: wire.SaidWaits}, &wire.LastAnswer{}))
+	f.Add(frames(f, paged, &wire.Answered{No: 1, AckNo: 1}, &wire.Answered{No: 2, AckNo: 2, Said: wire.SaidWaits}, &wire.LastAnswer{}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if err := toCaller(t, b, 2); err == nil {
 			t.Error("it has ended without a reason")
@@ -187,47 +204,47 @@ func FuzzCaller(f *testing.F) {
 	})
 }
 
-// What is no end of a channel is not opened, and its files are closed.
+// What is no end of a channel is not opened, and its file is closed.
 func TestWhatIsNoEnd(t *testing.T) {
-	plain := func() *os.File {
-		f, err := os.CreateTemp(t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return f
-	}
 	h := newHosts(t, []int{1, 1}, echo)
-	refused := func(what string, e End) {
-		t.Helper()
-		if _, err := OpenHost(e, h.box, 1, func(*wire.Call) any { return nil }); !errors.Is(err, errs.ErrInvalid) {
-			t.Errorf("%s: %v", what, err)
-		}
-		if e.Socket.Fd() != ^uintptr(0) || e.Page.Fd() != ^uintptr(0) {
-			t.Errorf("%s: its files are open", what)
-		}
-	}
-	_, host := made(t, 2)
-	_ = host.Page.Close()
-	host.Page = plain()
-	refused("a page that may shrink", host)
-	_, host = made(t, 2)
-	_ = host.Socket.Close()
-	host.Socket = plain()
-	refused("a file in place of the socket", host)
-	_, host = made(t, 3)
-	refused("a page for three groups", host)
-	for _, groups := range []int{0, groupsMax + 1} {
-		if _, _, err := Make(groups); !errors.Is(err, errs.ErrInvalid) {
-			t.Errorf("%d groups: %v", groups, err)
-		}
-	}
-	caller, host := made(t, 2)
-	p, err := mapPage(host.Page, true)
+	defer h.box.Close()
+	plain, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := OpenHost(plain, h.box, 1, func(*wire.Call) any { return nil }); !errors.Is(err, errs.ErrInvalid) {
+		t.Errorf("a file in place of the socket: %v", err)
+	}
+	if plain.Fd() != ^uintptr(0) {
+		t.Error("it is open")
+	}
+}
+
+// What is no page for begun calls is refused.
+func TestWhatIsNoPage(t *testing.T) {
+	plain, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openPage(plain, false); !errors.Is(err, errs.ErrInvalid) {
+		t.Errorf("a page that may shrink: %v", err)
+	}
+	for _, groups := range []int{0, groupsMax + 1} {
+		if _, err := makePage(groups); !errors.Is(err, errs.ErrInvalid) {
+			t.Errorf("%d groups: %v", groups, err)
+		}
+	}
+	f, err := makePage(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := mapPage(f, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.unmap()
 	p.all[0] = 1 << 40
-	refused("a page that says nonsense", host)
-	caller.Close()
-	p.unmap()
+	if _, err := openPage(f, false); !errors.Is(err, errs.ErrInvalid) {
+		t.Errorf("a page that says nonsense: %v", err)
+	}
 }

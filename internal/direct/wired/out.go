@@ -2,6 +2,7 @@ package wired
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -33,8 +34,8 @@ type out struct {
 	reuse func(m wire.Msg) // has m used again: it was sent; called with mu held
 }
 
-func open(e End, hot bool) (*conn.Conn, error) {
-	return conn.Over(e.Socket, hot, conn.Config{SoftBacklog: backlog, Patient: true, Linger: linger})
+func open(f *os.File, hot, files bool) (*conn.Conn, error) {
+	return conn.Over(f, hot, files, conn.Config{SoftBacklog: backlog, Patient: true, Linger: linger})
 }
 
 // say queues a message.

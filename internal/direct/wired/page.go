@@ -84,8 +84,14 @@ func mapPage(f *os.File, write bool) (*page, error) {
 
 // openPage maps the page of a channel, and closes its file.
 func openPage(f *os.File, write bool) (*page, error) {
-	p, err := mapPage(f, write)
+	p, err := mapCounts(f, write)
 	_ = f.Close() // the mapping stays
+	return p, err
+}
+
+// mapCounts maps a page with its counts.
+func mapCounts(f *os.File, write bool) (*page, error) {
+	p, err := mapPage(f, write)
 	if err != nil {
 		return nil, err
 	}

@@ -87,13 +87,13 @@ func (r *ring) take(b []byte) {
 }
 
 func init() {
-	roles["rings"] = func(e End) {
-		r, err := openRings(e.Page, [2]*os.File{polled(5), polled(6)}, true)
+	roles["rings"] = func(e *os.File) {
+		r, err := openRings(os.NewFile(4, "rings"), [2]*os.File{polled(5), polled(6)}, true)
 		if err != nil {
 			panic(err)
 		}
 		go func() { // the socket tells when the other side is gone
-			_, _ = io.Copy(io.Discard, bare(End{Socket: e.Socket, Page: e.Page}))
+			_, _ = io.Copy(io.Discard, bare(e))
 			os.Exit(0)
 		}()
 		b, answer := make([]byte, callBytes), make([]byte, answerBytes)
@@ -115,7 +115,7 @@ func polled(fd int) *os.File {
 
 // withRings starts the other side.
 func withRings(b *testing.B) (*rings, int) {
-	from, to := made(b, 1)
+	from, to := made(b)
 	fd, err := unix.MemfdCreate("rings", unix.MFD_CLOEXEC)
 	if err != nil {
 		b.Fatal(err)
@@ -136,10 +136,8 @@ func withRings(b *testing.B) (*rings, int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	_ = to.Page.Close() // the memory is passed in its place
-	to.Page = memory
-	pid := child(b, "rings", to, wake[:]...).Process.Pid
-	b.Cleanup(from.Close)
+	pid := child(b, "rings", to, memory, wake[0], wake[1]).Process.Pid
+	b.Cleanup(func() { _ = from.Close() })
 	return r, pid
 }
 

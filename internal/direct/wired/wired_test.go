@@ -153,7 +153,7 @@ func TestMethodsTakeTurns(t *testing.T) {
 // A process that does not read stops its own channel, and no other.
 func TestASlowReaderStopsItself(t *testing.T) {
 	slow := newCalls(t)
-	from, to := made(t, 1)
+	from, to := made(t)
 	slow.ways <- from
 	var stuck []*asked
 	for seq := uint64(1); seq <= 100; seq++ { // 10 MB, of which 1 may be under way
@@ -177,7 +177,7 @@ func TestASlowReaderStopsItself(t *testing.T) {
 
 // Answers that are not read are not encoded without bound, and come when they are.
 func TestAnswersWaitForTheirReader(t *testing.T) {
-	from, to := made(t, 1)
+	from, to := made(t)
 	h := newHosts(t, []int{1}, func(k *wire.Call) *direct.Outcome {
 		o := value(k.Spec.Seq)
 		o.Value.(*talk.Answer).Results[0].Value.Meta = make([]byte, 4000)
@@ -185,7 +185,7 @@ func TestAnswersWaitForTheirReader(t *testing.T) {
 		return o
 	})
 	x := h.open(to, 1)
-	c, err := open(from, false)
+	c, err := open(from, false, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestAnswersWaitForTheirReader(t *testing.T) {
 func TestWhoWaitsReads(t *testing.T) {
 	u, h := newCalls(t), newHosts(t, []int{1}, echo)
 	u.lender = new(lend.Lender)
-	from, to := made(t, 1)
+	from, to := made(t)
 	x := h.open(to, 1)
 	u.ways <- from
 	for seq := uint64(1); seq <= 500; seq++ {

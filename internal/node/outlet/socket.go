@@ -110,9 +110,7 @@ func (o *Socket) sendRest(batch []wire.Msg, sent int) {
 		sent += n
 	}
 	for _, m := range batch[sent:] {
-		if f, ok := m.(*wire.MapFile); ok && f.Opened != nil {
-			_ = f.Opened.Close() // a copy of ours
-		}
+		drop(m)
 	}
 	o.mu.Lock()
 	o.busy = false
@@ -135,18 +133,18 @@ func (o *Socket) write(batch []wire.Msg) (sent int, err error) {
 			sent = i + 1
 			continue
 		}
-		f, ok := m.(*wire.MapFile)
-		if !ok || f.Opened == nil {
+		f := wire.FileOf(m)
+		if f == nil || *f == nil {
 			continue
 		}
 		if err := o.conn.TrySend(batch[sent:i]...); err != nil {
 			return sent, err
 		}
-		err := o.conn.SendFD(m, f.Opened)
+		err := o.conn.SendFD(m, *f)
 		if errors.Is(err, errs.ErrBacklog) {
 			return i, err
 		}
-		_ = f.Opened.Close() // a copy of ours
+		drop(m)
 		if err != nil {
 			return i, err
 		}
@@ -156,6 +154,14 @@ func (o *Socket) write(batch []wire.Msg) (sent int, err error) {
 		return sent, err
 	}
 	return len(batch), nil
+}
+
+// drop closes the descriptor of a message that was sent, or will not be: it is a copy of ours.
+func drop(m wire.Msg) {
+	if f := wire.FileOf(m); f != nil && *f != nil {
+		_ = (*f).Close() // nobody uses it
+		*f = nil
+	}
 }
 
 // fail ends the connection after an error of a send, unless it is closing: then what was sent
