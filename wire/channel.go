@@ -79,6 +79,15 @@ type Answered struct {
 // LastAnswer says that nothing follows.
 type LastAnswer struct{}
 
+// Share asks, from the actor's end, that the owner is told of a call before its result is stored: Shared answers.
+type Share struct{ No uint64 }
+
+// Shared says that the owner knows of a call, or why it cannot.
+type Shared struct {
+	No  uint64
+	Err *errs.Error
+}
+
 func writeCall(e *encoder, m *Call) {
 	if m.Spec == nil {
 		e.bad = errs.New(errs.CodeInvalid, "a call without a spec")
@@ -179,7 +188,7 @@ func writeAnswered(e *encoder, m *Answered) {
 	e.uint(7, m.Bytes)
 	e.uint(8, uint64(m.Worker))
 	e.uint(9, uint64(m.Lease))
-	nestTimes(e, 10, m.Times)
+	nestTimes(e, 10, &m.Times)
 }
 
 // answeredResult is an Answered and the one result that most have in one allocation.

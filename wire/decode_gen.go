@@ -178,6 +178,118 @@ func (d *Decoder) cold(k Kind, b []byte) Msg {
 	case KindLastAnswer:
 		readEmpty(d, b)
 		return new(LastAnswer)
+	case KindShare:
+		m := new(Share)
+		readShare(d, b, m)
+		return m
+	case KindShared:
+		m := new(Shared)
+		readShared(d, b, m)
+		return m
+	case KindAskWay:
+		m := new(AskWay)
+		readAskWay(d, b, m)
+		return m
+	case KindAskWord:
+		m := new(AskWord)
+		readAskWord(d, b, m)
+		return m
+	case KindHangUp:
+		m := new(HangUp)
+		readHangUp(d, b, m)
+		return m
+	case KindLinked:
+		m := new(Linked)
+		readLinked(d, b, m)
+		return m
+	case KindAdopt:
+		m := new(Adopt)
+		readAdopt(d, b, m)
+		return m
+	case KindEndedCalls:
+		m := new(EndedCalls)
+		readEndedCalls(d, b, m)
+		return m
+	case KindMark:
+		m := new(Mark)
+		readMark(d, b, m)
+		return m
+	case KindMarked:
+		m := new(Marked)
+		readMarked(d, b, m)
+		return m
+	case KindCancelCall:
+		m := new(CancelCall)
+		readCancelCall(d, b, m)
+		return m
+	case KindWay:
+		m := new(Way)
+		readWay(d, b, m)
+		return m
+	case KindOver:
+		m := new(Over)
+		readOver(d, b, m)
+		return m
+	case KindAdopted:
+		m := new(Adopted)
+		readAdopted(d, b, m)
+		return m
+	case KindHostChannel:
+		m := new(HostChannel)
+		readHostChannel(d, b, m)
+		return m
+	case KindStillThere:
+		m := new(StillThere)
+		readStillThere(d, b, m)
+		return m
+	case KindWhere:
+		m := new(Where)
+		readWhere(d, b, m)
+		return m
+	case KindUnwanted:
+		m := new(Unwanted)
+		readUnwanted(d, b, m)
+		return m
+	case KindDropped:
+		m := new(Dropped)
+		readDropped(d, b, m)
+		return m
+	case KindLives:
+		m := new(Lives)
+		readLives(d, b, m)
+		return m
+	case KindTold:
+		m := new(Told)
+		readTold(d, b, m)
+		return m
+	case KindRuns:
+		m := new(Runs)
+		readRuns(d, b, m)
+		return m
+	case KindRan:
+		m := new(Ran)
+		readRan(d, b, m)
+		return m
+	case KindCancelMade:
+		m := new(CancelMade)
+		readCancelMade(d, b, m)
+		return m
+	case KindWaits:
+		m := new(Waits)
+		readWaits(d, b, m)
+		return m
+	case KindWaitOver:
+		m := new(WaitOver)
+		readWaitOver(d, b, m)
+		return m
+	case KindStillWaits:
+		m := new(StillWaits)
+		readStillWaits(d, b, m)
+		return m
+	case KindCannotBegin:
+		m := new(CannotBegin)
+		readCannotBegin(d, b, m)
+		return m
 	}
 	d.malformed(b, "kind %d has no decoder", k)
 	return nil
@@ -342,6 +454,8 @@ func readHello(d *Decoder, b []byte, m *Hello) {
 			readProgram(d, c.bytes(), x)
 		case 12<<3 | wtBytes:
 			m.Environ = c.kept()
+		case 13<<3 | wtVarint:
+			m.Straight = c.bool()
 		default:
 			c.skip()
 		}
@@ -989,11 +1103,13 @@ func readMethod(d *Decoder, b []byte, m *Method) {
 		case 2<<3 | wtBytes:
 			c.task((*ids.TaskID)(&m.Actor))
 		case 3<<3 | wtBytes:
-			m.Opts = new(TaskOptions)
-			readTaskOptions(d, c.bytes(), m.Opts)
+			m.Opts = d.options(c.bytes())
 		default:
 			c.skip()
 		}
+	}
+	if m.Opts == nil {
+		d.malformed(b[len(b):], "Method without opts")
 	}
 }
 
@@ -1023,6 +1139,569 @@ func readTook(d *Decoder, b []byte, m *Took) {
 		switch c.tag {
 		case 1<<3 | wtVarint:
 			m.UpTo = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readShare(d *Decoder, b []byte, m *Share) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.No = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readShared(d *Decoder, b []byte, m *Shared) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.No = c.varint()
+		case 2<<3 | wtBytes:
+			m.Err = readError(d, c.bytes())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readWish(d *Decoder, b []byte, m *Wish) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Force = c.bool()
+		case 2<<3 | wtVarint:
+			m.Recursive = c.bool()
+		case 3<<3 | wtVarint:
+			m.Insist = c.bool()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readAskWay(d *Decoder, b []byte, m *AskWay) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readAskWord(d *Decoder, b []byte, m *AskWord) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readHangUp(d *Decoder, b []byte, m *HangUp) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readLinked(d *Decoder, b []byte, m *Linked) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 2<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 3<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readAdopt(d *Decoder, b []byte, m *Adopt) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.Spec = newTaskSpec(d, c.bytes())
+		case 2<<3 | wtVarint:
+			m.Order = c.varint()
+		case 3<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 4<<3 | wtVarint:
+			m.No = c.varint()
+		case 5<<3 | wtVarint:
+			m.Tries = c.sint32()
+		case 6<<3 | wtBytes:
+			m.Outcome = new(CallOutcome)
+			readCallOutcome(d, c.bytes(), m.Outcome)
+		default:
+			c.skip()
+		}
+	}
+	if m.Spec == nil {
+		d.malformed(b[len(b):], "Adopt without spec")
+	}
+}
+
+func readCallOutcome(d *Decoder, b []byte, m *CallOutcome) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			x := elem(&c, &m.Results)
+			readResult(d, c.bytes(), x)
+		case 2<<3 | wtVarint:
+			m.Items = c.uint32()
+		case 3<<3 | wtBytes:
+			m.Err = readError(d, c.bytes())
+		case 4<<3 | wtBytes:
+			m.Ran = new(Run)
+			readRun(d, c.bytes(), m.Ran)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readRun(d *Decoder, b []byte, m *Run) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Worker = ids.ClientID(c.varint())
+		case 2<<3 | wtVarint:
+			m.Lease = ids.LeaseID(c.varint())
+		case 3<<3 | wtBytes:
+			readTimes(d, c.bytes(), &m.Times)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readEndedCalls(d *Decoder, b []byte, m *EndedCalls) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			x := elem(&c, &m.Counts)
+			readEndedCount(d, c.bytes(), x)
+		case 2<<3 | wtBytes:
+			x := elem(&c, &m.Calls)
+			readEndedCall(d, c.bytes(), x)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readEndedCount(d *Decoder, b []byte, m *EndedCount) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.Opts = d.options(c.bytes())
+		case 2<<3 | wtVarint:
+			m.Finished = c.varint()
+		case 3<<3 | wtVarint:
+			m.Failed = c.varint()
+		case 4<<3 | wtVarint:
+			m.Cancelled = c.varint()
+		case 5<<3 | wtVarint:
+			m.Retried = c.varint()
+		default:
+			c.skip()
+		}
+	}
+	if m.Opts == nil {
+		d.malformed(b[len(b):], "EndedCount without opts")
+	}
+}
+
+func readEndedCall(d *Decoder, b []byte, m *EndedCall) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			m.Spec = newTaskSpec(d, c.bytes())
+		case 2<<3 | wtFixed64:
+			m.At = int64(c.fixed64())
+		case 3<<3 | wtVarint:
+			m.Tries = c.sint32()
+		case 4<<3 | wtBytes:
+			m.Err = readError(d, c.bytes())
+		case 5<<3 | wtBytes:
+			m.Ran = new(Run)
+			readRun(d, c.bytes(), m.Ran)
+		default:
+			c.skip()
+		}
+	}
+	if m.Spec == nil {
+		d.malformed(b[len(b):], "EndedCall without spec")
+	}
+}
+
+func readMark(d *Decoder, b []byte, m *Mark) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Job = ids.JobID(c.varint())
+		case 2<<3 | wtVarint:
+			m.No = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readMarked(d *Decoder, b []byte, m *Marked) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Job = ids.JobID(c.varint())
+		case 2<<3 | wtVarint:
+			m.No = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readCancelCall(d *Decoder, b []byte, m *CancelCall) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task(&m.Task)
+		case 2<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 3<<3 | wtBytes:
+			readWish(d, c.bytes(), &m.Wish)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readWay(d *Decoder, b []byte, m *Way) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 2<<3 | wtVarint:
+			m.ByOwner = c.bool()
+		case 3<<3 | wtVarint:
+			m.Dead = c.bool()
+		case 4<<3 | wtBytes:
+			m.Err = readError(d, c.bytes())
+		case 5<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 6<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 7<<3 | wtVarint:
+			m.Retries = c.sint32()
+		case 8<<3 | wtBytes:
+			m.Groups = append(m.Groups, c.string())
+		case 9<<3 | wtVarint:
+			m.Files = c.bool()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readOver(d *Decoder, b []byte, m *Over) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 3<<3 | wtVarint:
+			m.Next = Next(c.enum(2))
+		case 4<<3 | wtVarint:
+			m.Keeps = c.bool()
+		case 5<<3 | wtBytes:
+			m.Err = readError(d, c.bytes())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readAdopted(d *Decoder, b []byte, m *Adopted) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task(&m.Task)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readHostChannel(d *Decoder, b []byte, m *HostChannel) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 3<<3 | wtVarint:
+			m.Caller = ids.ClientID(c.varint())
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readStillThere(d *Decoder, b []byte, m *StillThere) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readWhere(d *Decoder, b []byte, m *Where) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 3<<3 | wtBytes:
+			m.Numbers = c.counts(m.Numbers)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readUnwanted(d *Decoder, b []byte, m *Unwanted) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 3<<3 | wtVarint:
+			m.No = c.varint()
+		case 4<<3 | wtBytes:
+			readWish(d, c.bytes(), &m.Wish)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readDropped(d *Decoder, b []byte, m *Dropped) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 2<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readLives(d *Decoder, b []byte, m *Lives) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Channel = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readTold(d *Decoder, b []byte, m *Told) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.Channel = c.varint()
+		case 2<<3 | wtVarint:
+			m.No = c.varint()
+		case 3<<3 | wtVarint:
+			m.NeverCame = c.bool()
+		case 4<<3 | wtVarint:
+			m.Said = Said(c.enum(3))
+		case 5<<3 | wtBytes:
+			m.Outcome = new(CallOutcome)
+			readCallOutcome(d, c.bytes(), m.Outcome)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readRuns(d *Decoder, b []byte, m *Runs) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task(&m.Task)
+		case 2<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readRan(d *Decoder, b []byte, m *Ran) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task(&m.Task)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readCancelMade(d *Decoder, b []byte, m *CancelMade) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task(&m.Task)
+		case 2<<3 | wtBytes:
+			readWish(d, c.bytes(), &m.Wish)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readWaits(d *Decoder, b []byte, m *Waits) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.No = c.varint()
+		case 2<<3 | wtBytes:
+			c.task(&m.Task)
+		case 3<<3 | wtBytes:
+			m.Name = c.string()
+		case 4<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 5<<3 | wtVarint:
+			m.Instance = ids.LeaseID(c.varint())
+		case 6<<3 | wtBytes:
+			m.Group = c.string()
+		case 7<<3 | wtBytes:
+			x := elem(&c, &m.Needs)
+			readNeed(d, c.bytes(), x)
+		case 8<<3 | wtVarint:
+			m.Round = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readNeed(d *Decoder, b []byte, m *Need) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.object(&m.Object)
+		case 2<<3 | wtVarint:
+			m.Call = c.bool()
+		case 3<<3 | wtBytes:
+			m.Name = c.string()
+		case 4<<3 | wtBytes:
+			c.task((*ids.TaskID)(&m.Actor))
+		case 5<<3 | wtBytes:
+			m.Group = c.string()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readWaitOver(d *Decoder, b []byte, m *WaitOver) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.No = c.varint()
+		case 2<<3 | wtBytes:
+			c.task(&m.Task)
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readStillWaits(d *Decoder, b []byte, m *StillWaits) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtVarint:
+			m.No = c.varint()
+		case 2<<3 | wtVarint:
+			m.Round = c.varint()
+		default:
+			c.skip()
+		}
+	}
+}
+
+func readCannotBegin(d *Decoder, b []byte, m *CannotBegin) {
+	c := cursor{b: b, d: d}
+	for c.next() {
+		switch c.tag {
+		case 1<<3 | wtBytes:
+			c.task(&m.Task)
+		case 2<<3 | wtBytes:
+			m.Err = readError(d, c.bytes())
 		default:
 			c.skip()
 		}

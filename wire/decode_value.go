@@ -150,6 +150,15 @@ func (c *cursor) numbers(s []uint32) []uint32 {
 	return s
 }
 
+func (c *cursor) counts(s []uint64) []uint64 {
+	raw := c.bytes()
+	in := cursor{b: raw, d: c.d}
+	for in.i < len(in.b) && c.d.fail == nil {
+		*elem(c, &s) = in.varint()
+	}
+	return s
+}
+
 func readArg(d *Decoder, b []byte, a *Arg) {
 	c := cursor{b: b, d: d}
 	for c.next() {

@@ -89,6 +89,62 @@ func (e *encoder) cold(m Msg) bool {
 		writeWithdraw(e, m)
 	case *Took:
 		writeTook(e, m)
+	case *Share:
+		writeShare(e, m)
+	case *Shared:
+		writeShared(e, m)
+	case *AskWay:
+		writeAskWay(e, m)
+	case *AskWord:
+		writeAskWord(e, m)
+	case *HangUp:
+		writeHangUp(e, m)
+	case *Linked:
+		writeLinked(e, m)
+	case *Adopt:
+		writeAdopt(e, m)
+	case *EndedCalls:
+		writeEndedCalls(e, m)
+	case *Mark:
+		writeMark(e, m)
+	case *Marked:
+		writeMarked(e, m)
+	case *CancelCall:
+		writeCancelCall(e, m)
+	case *Way:
+		writeWay(e, m)
+	case *Over:
+		writeOver(e, m)
+	case *Adopted:
+		writeAdopted(e, m)
+	case *HostChannel:
+		writeHostChannel(e, m)
+	case *StillThere:
+		writeStillThere(e, m)
+	case *Where:
+		writeWhere(e, m)
+	case *Unwanted:
+		writeUnwanted(e, m)
+	case *Dropped:
+		writeDropped(e, m)
+	case *Lives:
+		writeLives(e, m)
+	case *Told:
+		writeTold(e, m)
+	case *Runs:
+		writeRuns(e, m)
+	case *Ran:
+		writeRan(e, m)
+	case *CancelMade:
+		writeCancelMade(e, m)
+	case *Waits:
+		writeWaits(e, m)
+	case *WaitOver:
+		writeWaitOver(e, m)
+	case *StillWaits:
+		writeStillWaits(e, m)
+	case *CannotBegin:
+		writeCannotBegin(e, m)
 	case *Drain, *Collect, *LastAnswer:
 	default:
 		return false
@@ -191,6 +247,7 @@ func writeHello(e *encoder, m *Hello) {
 		e.close(at, ext)
 	}
 	e.bytes(12, m.Environ)
+	e.bool(13, m.Straight)
 }
 
 func writeProgram(e *encoder, m *Program) {
@@ -471,4 +528,253 @@ func writeWithdraw(e *encoder, m *Withdraw) {
 
 func writeTook(e *encoder, m *Took) {
 	e.uint(1, m.UpTo)
+}
+
+func writeShare(e *encoder, m *Share) {
+	e.uint(1, m.No)
+}
+
+func writeShared(e *encoder, m *Shared) {
+	e.uint(1, m.No)
+	nestError(e, 2, m.Err)
+}
+
+func writeWish(e *encoder, m *Wish) {
+	e.bool(1, m.Force)
+	e.bool(2, m.Recursive)
+	e.bool(3, m.Insist)
+}
+
+func writeAskWay(e *encoder, m *AskWay) {
+	e.task(1, ids.TaskID(m.Actor))
+}
+
+func writeAskWord(e *encoder, m *AskWord) {
+	e.uint(1, m.Channel)
+}
+
+func writeHangUp(e *encoder, m *HangUp) {
+	e.uint(1, m.Channel)
+}
+
+func writeLinked(e *encoder, m *Linked) {
+	e.task(1, ids.TaskID(m.Actor))
+	e.uint(2, uint64(m.Instance))
+	e.uint(3, m.Channel)
+}
+
+func writeAdopt(e *encoder, m *Adopt) {
+	nestTaskSpec(e, 1, m.Spec)
+	e.uint(2, m.Order)
+	e.uint(3, m.Channel)
+	e.uint(4, m.No)
+	e.sint(5, int64(m.Tries))
+	if m.Outcome != nil {
+		at, ext := e.open(6)
+		writeCallOutcome(e, m.Outcome)
+		e.close(at, ext)
+	}
+}
+
+func writeCallOutcome(e *encoder, m *CallOutcome) {
+	for i := range m.Results {
+		nestResult(e, 1, &m.Results[i])
+	}
+	e.uint(2, uint64(m.Items))
+	nestError(e, 3, m.Err)
+	if m.Ran != nil {
+		at, ext := e.open(4)
+		writeRun(e, m.Ran)
+		e.close(at, ext)
+	}
+}
+
+func writeRun(e *encoder, m *Run) {
+	e.uint(1, uint64(m.Worker))
+	e.uint(2, uint64(m.Lease))
+	nestTimes(e, 3, &m.Times)
+}
+
+func writeEndedCalls(e *encoder, m *EndedCalls) {
+	for i := range m.Counts {
+		at, ext := e.open(1)
+		writeEndedCount(e, &m.Counts[i])
+		e.close(at, ext)
+	}
+	for i := range m.Calls {
+		at, ext := e.open(2)
+		writeEndedCall(e, &m.Calls[i])
+		e.close(at, ext)
+	}
+}
+
+func writeEndedCount(e *encoder, m *EndedCount) {
+	e.options(1, m.Opts)
+	e.uint(2, m.Finished)
+	e.uint(3, m.Failed)
+	e.uint(4, m.Cancelled)
+	e.uint(5, m.Retried)
+}
+
+func writeEndedCall(e *encoder, m *EndedCall) {
+	nestTaskSpec(e, 1, m.Spec)
+	e.fixed64(2, uint64(m.At))
+	e.sint(3, int64(m.Tries))
+	nestError(e, 4, m.Err)
+	if m.Ran != nil {
+		at, ext := e.open(5)
+		writeRun(e, m.Ran)
+		e.close(at, ext)
+	}
+}
+
+func writeMark(e *encoder, m *Mark) {
+	e.uint(1, uint64(m.Job))
+	e.uint(2, m.No)
+}
+
+func writeMarked(e *encoder, m *Marked) {
+	e.uint(1, uint64(m.Job))
+	e.uint(2, m.No)
+}
+
+func writeCancelCall(e *encoder, m *CancelCall) {
+	e.task(1, m.Task)
+	e.task(2, ids.TaskID(m.Actor))
+	if m.Wish != (Wish{}) {
+		at, ext := e.open(3)
+		writeWish(e, &m.Wish)
+		e.close(at, ext)
+	}
+}
+
+func writeWay(e *encoder, m *Way) {
+	e.task(1, ids.TaskID(m.Actor))
+	e.bool(2, m.ByOwner)
+	e.bool(3, m.Dead)
+	nestError(e, 4, m.Err)
+	e.uint(5, uint64(m.Instance))
+	e.uint(6, m.Channel)
+	e.sint(7, int64(m.Retries))
+	for _, v := range m.Groups {
+		e.text(8, v)
+	}
+	e.bool(9, m.Files)
+}
+
+func writeOver(e *encoder, m *Over) {
+	e.task(1, ids.TaskID(m.Actor))
+	e.uint(2, m.Channel)
+	e.uint(3, uint64(m.Next))
+	e.bool(4, m.Keeps)
+	nestError(e, 5, m.Err)
+}
+
+func writeAdopted(e *encoder, m *Adopted) {
+	e.task(1, m.Task)
+}
+
+func writeHostChannel(e *encoder, m *HostChannel) {
+	e.uint(1, uint64(m.Instance))
+	e.uint(2, m.Channel)
+	e.uint(3, uint64(m.Caller))
+}
+
+func writeStillThere(e *encoder, m *StillThere) {
+	e.uint(1, uint64(m.Instance))
+	e.uint(2, m.Channel)
+}
+
+func writeWhere(e *encoder, m *Where) {
+	e.uint(1, uint64(m.Instance))
+	e.uint(2, m.Channel)
+	e.counts(3, m.Numbers)
+}
+
+func writeUnwanted(e *encoder, m *Unwanted) {
+	e.uint(1, uint64(m.Instance))
+	e.uint(2, m.Channel)
+	e.uint(3, m.No)
+	if m.Wish != (Wish{}) {
+		at, ext := e.open(4)
+		writeWish(e, &m.Wish)
+		e.close(at, ext)
+	}
+}
+
+func writeDropped(e *encoder, m *Dropped) {
+	e.uint(1, uint64(m.Instance))
+	e.uint(2, m.Channel)
+}
+
+func writeLives(e *encoder, m *Lives) {
+	e.uint(1, m.Channel)
+}
+
+func writeTold(e *encoder, m *Told) {
+	e.uint(1, m.Channel)
+	e.uint(2, m.No)
+	e.bool(3, m.NeverCame)
+	e.uint(4, uint64(m.Said))
+	if m.Outcome != nil {
+		at, ext := e.open(5)
+		writeCallOutcome(e, m.Outcome)
+		e.close(at, ext)
+	}
+}
+
+func writeRuns(e *encoder, m *Runs) {
+	e.task(1, m.Task)
+	e.task(2, ids.TaskID(m.Actor))
+}
+
+func writeRan(e *encoder, m *Ran) {
+	e.task(1, m.Task)
+}
+
+func writeCancelMade(e *encoder, m *CancelMade) {
+	e.task(1, m.Task)
+	if m.Wish != (Wish{}) {
+		at, ext := e.open(2)
+		writeWish(e, &m.Wish)
+		e.close(at, ext)
+	}
+}
+
+func writeWaits(e *encoder, m *Waits) {
+	e.uint(1, m.No)
+	e.task(2, m.Task)
+	e.string(3, m.Name)
+	e.task(4, ids.TaskID(m.Actor))
+	e.uint(5, uint64(m.Instance))
+	e.string(6, m.Group)
+	for i := range m.Needs {
+		at, ext := e.open(7)
+		writeNeed(e, &m.Needs[i])
+		e.close(at, ext)
+	}
+	e.uint(8, m.Round)
+}
+
+func writeNeed(e *encoder, m *Need) {
+	e.object(1, m.Object)
+	e.bool(2, m.Call)
+	e.string(3, m.Name)
+	e.task(4, ids.TaskID(m.Actor))
+	e.string(5, m.Group)
+}
+
+func writeWaitOver(e *encoder, m *WaitOver) {
+	e.uint(1, m.No)
+	e.task(2, m.Task)
+}
+
+func writeStillWaits(e *encoder, m *StillWaits) {
+	e.uint(1, m.No)
+	e.uint(2, m.Round)
+}
+
+func writeCannotBegin(e *encoder, m *CannotBegin) {
+	e.task(1, m.Task)
+	nestError(e, 2, m.Err)
 }

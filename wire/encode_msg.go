@@ -36,14 +36,14 @@ func writeDone(e *encoder, m *Done) {
 	}
 	e.uint(5, uint64(m.Items))
 	nestError(e, 6, m.Err)
-	nestTimes(e, 7, m.Times)
+	nestTimes(e, 7, &m.Times)
 	e.bool(8, m.Final)
 	e.bool(9, m.StillRuns)
 	e.bool(10, m.Broke)
 }
 
-func nestTimes(e *encoder, num uint64, t Times) {
-	if t == (Times{}) {
+func nestTimes(e *encoder, num uint64, t *Times) {
+	if *t == (Times{}) {
 		return
 	}
 	at, ext := e.open(num)

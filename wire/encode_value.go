@@ -111,6 +111,17 @@ func (e *encoder) numbers(num uint64, s []uint32) {
 	e.close(at, ext)
 }
 
+func (e *encoder) counts(num uint64, s []uint64) {
+	if len(s) == 0 {
+		return
+	}
+	at, ext := e.open(num)
+	for _, n := range s {
+		e.b = appendVarint(e.b, n)
+	}
+	e.close(at, ext)
+}
+
 func nestArg(e *encoder, num uint64, a *Arg) {
 	at, ext := e.open(num)
 	if a.Ref.IsZero() {

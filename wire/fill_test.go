@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -40,6 +41,34 @@ var newMsg = map[Kind]func() Msg{
 	KindMethod: func() Msg { return new(Method) }, KindCall: func() Msg { return new(Call) },
 	KindWithdraw: func() Msg { return new(Withdraw) }, KindTook: func() Msg { return new(Took) },
 	KindAnswered: func() Msg { return new(Answered) }, KindLastAnswer: func() Msg { return new(LastAnswer) },
+	KindShare:       func() Msg { return new(Share) },
+	KindShared:      func() Msg { return new(Shared) },
+	KindAskWay:      func() Msg { return new(AskWay) },
+	KindAskWord:     func() Msg { return new(AskWord) },
+	KindHangUp:      func() Msg { return new(HangUp) },
+	KindLinked:      func() Msg { return new(Linked) },
+	KindAdopt:       func() Msg { return new(Adopt) },
+	KindEndedCalls:  func() Msg { return new(EndedCalls) },
+	KindMark:        func() Msg { return new(Mark) },
+	KindMarked:      func() Msg { return new(Marked) },
+	KindCancelCall:  func() Msg { return new(CancelCall) },
+	KindWay:         func() Msg { return new(Way) },
+	KindOver:        func() Msg { return new(Over) },
+	KindAdopted:     func() Msg { return new(Adopted) },
+	KindHostChannel: func() Msg { return new(HostChannel) },
+	KindStillThere:  func() Msg { return new(StillThere) },
+	KindWhere:       func() Msg { return new(Where) },
+	KindUnwanted:    func() Msg { return new(Unwanted) },
+	KindDropped:     func() Msg { return new(Dropped) },
+	KindLives:       func() Msg { return new(Lives) },
+	KindTold:        func() Msg { return new(Told) },
+	KindRuns:        func() Msg { return new(Runs) },
+	KindRan:         func() Msg { return new(Ran) },
+	KindCancelMade:  func() Msg { return new(CancelMade) },
+	KindWaits:       func() Msg { return new(Waits) },
+	KindWaitOver:    func() Msg { return new(WaitOver) },
+	KindStillWaits:  func() Msg { return new(StillWaits) },
+	KindCannotBegin: func() Msg { return new(CannotBegin) },
 }
 
 // eachKind runs f for every kind of message.
@@ -67,11 +96,14 @@ func drawMsg(s intSource, k Kind) Msg {
 	return m
 }
 
+// descriptor is the type of what travels beside a message.
+var descriptor = reflect.TypeFor[*os.File]()
+
 var enumMost = map[reflect.Type]int{
 	reflect.TypeFor[Role](): int(RoleTool), reflect.TypeFor[Component](): int(ComponentStore),
 	reflect.TypeFor[TaskKind](): int(TaskActorCall), reflect.TypeFor[ResultKind](): int(ResultError),
 	reflect.TypeFor[ActorState](): int(ActorDead), reflect.TypeFor[LabelOp](): int(LabelAbsent), reflect.TypeFor[Affinity](): int(AffinitySoft),
-	reflect.TypeFor[OnPanic](): int(PanicEscalates), reflect.TypeFor[Said](): int(SaidCulprit),
+	reflect.TypeFor[OnPanic](): int(PanicEscalates), reflect.TypeFor[Said](): int(SaidCulprit), reflect.TypeFor[Next](): int(NextSame),
 }
 
 var texts = []string{"", "a", "math/add", "größe", "Иван", strings.Repeat("x", 127), strings.Repeat("y", 128), strings.Repeat("long ", 180)}
@@ -115,7 +147,7 @@ func fill(s intSource, v reflect.Value, depth int) {
 		fillPointer(s, v, depth)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Name != "Opened" && f.IsExported() {
+			if f := v.Type().Field(i); f.Type != descriptor && f.IsExported() {
 				fill(s, v.Field(i), depth+1)
 			}
 		}
@@ -220,7 +252,7 @@ func toPB(t testing.TB, v reflect.Value, m protoreflect.Message) {
 	t.Helper()
 	for i := range v.NumField() {
 		name, f := v.Type().Field(i).Name, v.Field(i)
-		if name == "Opened" || !v.Type().Field(i).IsExported() {
+		if f.Type() == descriptor || !v.Type().Field(i).IsExported() {
 			continue
 		}
 		fd := m.Descriptor().Fields().ByName(protoreflect.Name(snake(name)))

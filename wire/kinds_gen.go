@@ -52,6 +52,34 @@ const (
 	KindTook
 	KindAnswered
 	KindLastAnswer
+	KindShare
+	KindShared
+	KindAskWay
+	KindAskWord
+	KindHangUp
+	KindLinked
+	KindAdopt
+	KindEndedCalls
+	KindMark
+	KindMarked
+	KindCancelCall
+	KindWay
+	KindOver
+	KindAdopted
+	KindHostChannel
+	KindStillThere
+	KindWhere
+	KindUnwanted
+	KindDropped
+	KindLives
+	KindTold
+	KindRuns
+	KindRan
+	KindCancelMade
+	KindWaits
+	KindWaitOver
+	KindStillWaits
+	KindCannotBegin
 	kindEnd
 )
 
@@ -104,6 +132,34 @@ var kindNames = [kindEnd]string{
 	KindTook:         "Took",
 	KindAnswered:     "Answered",
 	KindLastAnswer:   "LastAnswer",
+	KindShare:        "Share",
+	KindShared:       "Shared",
+	KindAskWay:       "AskWay",
+	KindAskWord:      "AskWord",
+	KindHangUp:       "HangUp",
+	KindLinked:       "Linked",
+	KindAdopt:        "Adopt",
+	KindEndedCalls:   "EndedCalls",
+	KindMark:         "Mark",
+	KindMarked:       "Marked",
+	KindCancelCall:   "CancelCall",
+	KindWay:          "Way",
+	KindOver:         "Over",
+	KindAdopted:      "Adopted",
+	KindHostChannel:  "HostChannel",
+	KindStillThere:   "StillThere",
+	KindWhere:        "Where",
+	KindUnwanted:     "Unwanted",
+	KindDropped:      "Dropped",
+	KindLives:        "Lives",
+	KindTold:         "Told",
+	KindRuns:         "Runs",
+	KindRan:          "Ran",
+	KindCancelMade:   "CancelMade",
+	KindWaits:        "Waits",
+	KindWaitOver:     "WaitOver",
+	KindStillWaits:   "StillWaits",
+	KindCannotBegin:  "CannotBegin",
 }
 
 // Kind is KindHello.
@@ -249,3 +305,87 @@ func (*Answered) Kind() Kind { return KindAnswered }
 
 // Kind is KindLastAnswer.
 func (*LastAnswer) Kind() Kind { return KindLastAnswer }
+
+// Kind is KindShare.
+func (*Share) Kind() Kind { return KindShare }
+
+// Kind is KindShared.
+func (*Shared) Kind() Kind { return KindShared }
+
+// Kind is KindAskWay.
+func (*AskWay) Kind() Kind { return KindAskWay }
+
+// Kind is KindAskWord.
+func (*AskWord) Kind() Kind { return KindAskWord }
+
+// Kind is KindHangUp.
+func (*HangUp) Kind() Kind { return KindHangUp }
+
+// Kind is KindLinked.
+func (*Linked) Kind() Kind { return KindLinked }
+
+// Kind is KindAdopt.
+func (*Adopt) Kind() Kind { return KindAdopt }
+
+// Kind is KindEndedCalls.
+func (*EndedCalls) Kind() Kind { return KindEndedCalls }
+
+// Kind is KindMark.
+func (*Mark) Kind() Kind { return KindMark }
+
+// Kind is KindMarked.
+func (*Marked) Kind() Kind { return KindMarked }
+
+// Kind is KindCancelCall.
+func (*CancelCall) Kind() Kind { return KindCancelCall }
+
+// Kind is KindWay.
+func (*Way) Kind() Kind { return KindWay }
+
+// Kind is KindOver.
+func (*Over) Kind() Kind { return KindOver }
+
+// Kind is KindAdopted.
+func (*Adopted) Kind() Kind { return KindAdopted }
+
+// Kind is KindHostChannel.
+func (*HostChannel) Kind() Kind { return KindHostChannel }
+
+// Kind is KindStillThere.
+func (*StillThere) Kind() Kind { return KindStillThere }
+
+// Kind is KindWhere.
+func (*Where) Kind() Kind { return KindWhere }
+
+// Kind is KindUnwanted.
+func (*Unwanted) Kind() Kind { return KindUnwanted }
+
+// Kind is KindDropped.
+func (*Dropped) Kind() Kind { return KindDropped }
+
+// Kind is KindLives.
+func (*Lives) Kind() Kind { return KindLives }
+
+// Kind is KindTold.
+func (*Told) Kind() Kind { return KindTold }
+
+// Kind is KindRuns.
+func (*Runs) Kind() Kind { return KindRuns }
+
+// Kind is KindRan.
+func (*Ran) Kind() Kind { return KindRan }
+
+// Kind is KindCancelMade.
+func (*CancelMade) Kind() Kind { return KindCancelMade }
+
+// Kind is KindWaits.
+func (*Waits) Kind() Kind { return KindWaits }
+
+// Kind is KindWaitOver.
+func (*WaitOver) Kind() Kind { return KindWaitOver }
+
+// Kind is KindStillWaits.
+func (*StillWaits) Kind() Kind { return KindStillWaits }
+
+// Kind is KindCannotBegin.
+func (*CannotBegin) Kind() Kind { return KindCannotBegin }

@@ -50,6 +50,12 @@ func TestMalformedMessages(t *testing.T) {
 		{"unclosed group", KindDrain, []byte{5<<3 | 3, 1 << 3, 1}, []string{"Drain"}},
 		{"bad trace id", KindRequest, []byte{4<<3 | 2, 3, 1<<3 | 2, 1, 7}, []string{"id of 1 bytes, want 16"}},
 		{"bad span id", KindRequest, []byte{4<<3 | 2, 3, 2<<3 | 2, 1, 7}, []string{"id of 1 bytes, want 8"}},
+		{"call of no spec", KindAdopt, nil, []string{"Adopt without spec"}},
+		{"ended call of no spec", KindEndedCalls, []byte{2<<3 | 2, 2, 3 << 3, 1}, []string{"EndedCall without spec"}},
+		{"ended calls of no function", KindEndedCalls, []byte{1<<3 | 2, 2, 2 << 3, 1}, []string{"EndedCount without opts"}},
+		{"method without options", KindMethod, nil, []string{"Method without opts"}},
+		{"unknown end", KindOver, []byte{3 << 3, 3}, []string{"unknown value 3"}},
+		{"unknown word", KindTold, []byte{4 << 3, 4}, []string{"unknown value 4"}},
 		{"kind 0", 0, nil, []string{"kind 0"}},
 		{"later kind", kindEnd, nil, []string{"unknown", fmt.Sprintf("version %d", Version)}},
 	} {

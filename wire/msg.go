@@ -39,6 +39,7 @@ type Hello struct {
 	Program             *Program     // of a driver: what its workers run; nil: the driver's own executable
 	Others              []Program    // of a driver: what the workers of further languages run, one a language
 	Environ             []byte       // a driver's environment, which its workers get; see PackEnviron. Empty: as its process was started
+	Straight            bool         // the client takes part in calls that go straight
 }
 
 // PackEnviron gives an environment as Hello has it: each NAME=value with a zero byte behind it.

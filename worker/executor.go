@@ -9,7 +9,6 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/registry"
@@ -103,14 +102,14 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 			e.onUnneeded(m)
 		case *wire.Drain:
 			e.startDrain()
-		case *talk.StillThere:
+		case *wire.StillThere:
 			e.stillThere(m)
-		case *talk.Where:
+		case *wire.Where:
 			e.where(m)
-		case *talk.Unwanted:
-			e.tellHosted(m.Instance, m.Unwanted)
-		case *talk.Dropped:
-			e.tellHosted(m.Instance, direct.Dropped{Channel: m.Channel})
+		case *wire.Unwanted:
+			e.tellHosted(m.Instance, direct.Unwanted{Channel: direct.Channel(m.Channel), No: m.No, Wish: direct.Wish(m.Wish)})
+		case *wire.Dropped:
+			e.tellHosted(m.Instance, direct.Dropped{Channel: direct.Channel(m.Channel)})
 		case *wire.Bye:
 			e.goodbye.Store(m.Err != nil && m.Err.Code == errs.CodeShutdown)
 			e.c.Dispatch(m)

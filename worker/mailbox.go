@@ -6,7 +6,6 @@ import (
 
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/wire"
 )
@@ -190,19 +189,19 @@ func (h *hosted) sweep(now int64) {
 }
 
 // stillThere answers the owner's question. Of an instance that has ended it hears, or has heard, that it has.
-func (e *Executor) stillThere(m *talk.StillThere) {
+func (e *Executor) stillThere(m *wire.StillThere) {
 	if h := e.hostOf(m.Instance); h != nil && h.lives() {
-		e.send(&talk.Lives{Channel: m.Channel})
+		e.send(&wire.Lives{Channel: m.Channel})
 	}
 }
 
 // where asks for calls that the owner has adopted. Of an instance that is gone nobody can say how far they have come.
-func (e *Executor) where(m *talk.Where) {
-	if e.tellHosted(m.Instance, direct.Where{Channel: m.Channel, Numbers: m.Numbers}) {
+func (e *Executor) where(m *wire.Where) {
+	if e.tellHosted(m.Instance, direct.Where{Channel: direct.Channel(m.Channel), Numbers: m.Numbers}) {
 		return
 	}
 	for _, no := range m.Numbers {
-		e.send(&talk.Told{Channel: m.Channel, No: no, Said: direct.SaidBegun})
+		e.send(&wire.Told{Channel: m.Channel, No: no, Said: wire.SaidBegun})
 	}
 }
 

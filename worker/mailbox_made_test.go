@@ -7,7 +7,6 @@ import (
 
 	"mobula/internal/client"
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/registry"
 	"mobula/wire"
@@ -37,15 +36,15 @@ func TestWhatAStraightCallMakesIsCancelledWithIt(t *testing.T) {
 	told := func(a *asked, log []wire.Msg) (kinds []string) {
 		for _, m := range log {
 			switch m := m.(type) {
-			case *talk.Runs:
+			case *wire.Runs:
 				if m.Task == a.spec.ID && m.Actor == s.actor {
 					kinds = append(kinds, "runs")
 				}
-			case *talk.CancelMade:
-				if m.Task == a.spec.ID && m.Wish == (direct.Wish{Recursive: true, Insist: true}) {
+			case *wire.CancelMade:
+				if m.Task == a.spec.ID && m.Wish == (wire.Wish{Recursive: true, Insist: true}) {
 					kinds = append(kinds, "cancel")
 				}
-			case *talk.Ran:
+			case *wire.Ran:
 				if m.Task == a.spec.ID {
 					kinds = append(kinds, "ran")
 				}
@@ -79,7 +78,7 @@ func TestWhatAStraightCallMakesIsCancelledWithIt(t *testing.T) {
 	want("one that is cancelled with all", deep, "runs", "submit", "cancel", "ran")
 	orphan := s.ask(opts)
 	<-made
-	s.e.Deliver([]wire.Msg{&talk.Unwanted{Instance: s.lease, Unwanted: direct.Unwanted{Channel: 1, No: 3, Wish: direct.Wish{Recursive: true, Insist: true}}}})
+	s.e.Deliver([]wire.Msg{&wire.Unwanted{Instance: s.lease, Channel: 1, No: 3, Wish: wire.Wish{Recursive: true, Insist: true}}})
 	orphan.fails(errs.CodeCancelled)
 	want("one that the owner ends", orphan, "runs", "submit", "cancel", "ran")
 	silent := s.ask(s.handle("ok", wire.TaskActorCall, ok))

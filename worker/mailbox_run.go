@@ -175,15 +175,15 @@ func passesRefs(d *wire.Done) bool {
 }
 
 // ran says when a call ran whose caller has noted when it made it; of others nobody takes the time.
-func (h *hosted) ran(r *runner) *talk.Run {
+func (h *hosted) ran(r *runner) *wire.Run {
 	if r.call.tc.Spec.Submitted == 0 {
 		return nil
 	}
-	return &talk.Run{Worker: h.e.c.ID(), Lease: h.a.lease, Times: wire.Times{Received: r.now, Started: r.now, Ended: h.e.cfg.Now()}}
+	return &wire.Run{Worker: h.e.c.ID(), Lease: h.a.lease, Times: wire.Times{Received: r.now, Started: r.now, Ended: h.e.cfg.Now()}}
 }
 
 // outcome is what is told of a call that went straight.
-func (a *answer) outcome(d *wire.Done, keep any, ran *talk.Run) *direct.Outcome {
+func (a *answer) outcome(d *wire.Done, keep any, ran *wire.Run) *direct.Outcome {
 	if d.Err == nil && d.Results == nil && d.Items == 0 && keep == nil && ran == nil {
 		return &nothing
 	}

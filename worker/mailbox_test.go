@@ -214,10 +214,10 @@ func TestAKillEndsStraightCalls(t *testing.T) {
 	running.fails(errs.CodeActorUnavailable)
 	waits.fails(errs.CodeActorDied)
 	s.ask(slow).fails(errs.CodeActorDied)
-	s.e.Deliver([]wire.Msg{&talk.StillThere{Instance: 1, Channel: 1}, &talk.Where{Instance: 1, Channel: 1, Numbers: []uint64{3, 4}}})
+	s.e.Deliver([]wire.Msg{&wire.StillThere{Instance: 1, Channel: 1}, &wire.Where{Instance: 1, Channel: 1, Numbers: []uint64{3, 4}}})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if told := of[*talk.Told](s.log); len(told) != 2 || told[1].No != 4 || told[1].Said != direct.SaidBegun || len(of[*talk.Lives](s.log)) != 0 {
+	if told := of[*wire.Told](s.log); len(told) != 2 || told[1].No != 4 || told[1].Said != wire.SaidBegun || len(of[*wire.Lives](s.log)) != 0 {
 		t.Errorf("of an instance that is gone the owner hears %+v", told)
 	}
 }
@@ -325,17 +325,17 @@ func TestTheOwnerAsksForCallsWhoseCallerIsGone(t *testing.T) {
 	f, started, goOn := hold()
 	s.ask(s.handle("slow", wire.TaskActorCall, f))
 	<-started
-	s.e.Deliver([]wire.Msg{&talk.StillThere{Instance: 1, Channel: 1}, &talk.Where{Instance: 1, Channel: 1, Numbers: []uint64{1, 2}}})
-	await(s.peer, "that it lives", func(log []wire.Msg) (int, bool) { return 0, len(of[*talk.Lives](log)) == 1 })
+	s.e.Deliver([]wire.Msg{&wire.StillThere{Instance: 1, Channel: 1}, &wire.Where{Instance: 1, Channel: 1, Numbers: []uint64{1, 2}}})
+	await(s.peer, "that it lives", func(log []wire.Msg) (int, bool) { return 0, len(of[*wire.Lives](log)) == 1 })
 	s.proc.Callee(s.actor).Cut(1)
 	close(goOn)
-	told := await(s.peer, "what they have come to", func(log []wire.Msg) ([]*talk.Told, bool) { ms := of[*talk.Told](log); return ms, len(ms) == 2 })
+	told := await(s.peer, "what they have come to", func(log []wire.Msg) ([]*wire.Told, bool) { ms := of[*wire.Told](log); return ms, len(ms) == 2 })
 	if !told[0].NeverCame || told[0].No != 2 || told[1].NeverCame || told[1].No != 1 || told[1].Outcome == nil || string(told[1].Outcome.Results[0].Value.Data) != "held" {
 		t.Errorf("the owner is told %+v, %+v", told[0], told[1])
 	}
-	s.e.Deliver([]wire.Msg{&talk.Dropped{Instance: 1, Channel: 1}, &talk.Where{Instance: 1, Channel: 1, Numbers: []uint64{1}}})
-	again := await(s.peer, "that it is forgotten", func(log []wire.Msg) ([]*talk.Told, bool) { ms := of[*talk.Told](log); return ms, len(ms) == 3 })
-	if again[2].Said != direct.SaidBegun || again[2].Outcome != nil {
+	s.e.Deliver([]wire.Msg{&wire.Dropped{Instance: 1, Channel: 1}, &wire.Where{Instance: 1, Channel: 1, Numbers: []uint64{1}}})
+	again := await(s.peer, "that it is forgotten", func(log []wire.Msg) ([]*wire.Told, bool) { ms := of[*wire.Told](log); return ms, len(ms) == 3 })
+	if again[2].Said != wire.SaidBegun || again[2].Outcome != nil {
 		t.Errorf("of a channel that was dropped the owner is told %+v", again[2])
 	}
 }

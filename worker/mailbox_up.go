@@ -112,9 +112,9 @@ func (h *hosted) sendAll(orders []order) {
 
 // TellOwner tells what a call has come to whose caller is gone.
 func (h *hosted) TellOwner(f direct.HostEffect) {
-	m := &talk.Told{Channel: f.Channel, No: f.No, Said: f.Said}
+	m := &wire.Told{Channel: uint64(f.Channel), No: f.No, Said: wire.Said(f.Said)}
 	if o := f.Outcome; o != nil {
-		m.Outcome = &talk.Outcome{Err: o.Err}
+		m.Outcome = &wire.CallOutcome{Err: o.Err}
 		if a, ok := o.Value.(*talk.Answer); ok && o.Err == nil {
 			m.Outcome.Results = a.Results
 		}
@@ -124,7 +124,7 @@ func (h *hosted) TellOwner(f direct.HostEffect) {
 
 // NotHere tells of a call that never came.
 func (h *hosted) NotHere(f direct.HostEffect) {
-	h.tell(order{msg: &talk.Told{Channel: f.Channel, No: f.No, NeverCame: true}})
+	h.tell(order{msg: &wire.Told{Channel: uint64(f.Channel), No: f.No, NeverCame: true}})
 }
 
 func (h *hosted) tell(x order) {

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/lend"
@@ -167,20 +167,20 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.memory.mapFile(m)
 	case *wire.UnmapFile:
 		c.memory.unmapFile(m)
-	case *talk.Way:
+	case *wire.Way:
 		c.straight.way(m)
-	case *talk.Over:
+	case *wire.Over:
 		c.straight.over(m)
-	case *talk.Adopted:
+	case *wire.Adopted:
 		c.straight.adopted(m.Task)
-	case *talk.StillWaits:
+	case *wire.StillWaits:
 		c.told.still(m)
-	case *talk.CannotBegin:
+	case *wire.CannotBegin:
 		c.straight.cannotBegin(m)
-	case *talk.Cancel:
+	case *wire.CancelCall:
 		c.straight.cancelled(m)
-	case *talk.CancelMade:
-		c.straight.cancelMade(m.Task, m.Wish)
+	case *wire.CancelMade:
+		c.straight.cancelMade(m.Task, direct.Wish(m.Wish))
 	case *wire.Bye:
 		err := gone(errs.New(errs.CodeShutdown, "the node said goodbye"))
 		if m.Err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -44,9 +43,9 @@ func (m *message) unwanted(w direct.Wish) {
 }
 
 // cancelled takes the owner's word that somebody has cancelled a call of which the owner was told. One that is not here any more has ended, as it is told.
-func (s *straight) cancelled(c *talk.Cancel) {
+func (s *straight) cancelled(c *wire.CancelCall) {
 	for _, k := range s.calls.Find(c.Actor, func(k *shell.Call) bool { return k.ID == c.Task }) {
-		messageOf(k).unwanted(c.Wish)
+		messageOf(k).unwanted(direct.Wish(c.Wish))
 	}
 }
 
@@ -57,7 +56,7 @@ func (c *Client) CancelMade(tc *TaskContext, w direct.Wish) {
 	}
 	c.straight.cancelMade(tc.Base(), w)
 	if tc.making.Load() == makes {
-		_ = c.outbox.send(&talk.CancelMade{Task: tc.Base(), Wish: w}) // if the connection is gone, so is the job
+		_ = c.outbox.send(&wire.CancelMade{Task: tc.Base(), Wish: wire.Wish(w)}) // if the connection is gone, so is the job
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -46,7 +45,7 @@ func (a *host) said(is func(wire.Msg) bool) (out []wire.Msg) {
 
 func ofMakers(m wire.Msg) bool {
 	switch m.(type) {
-	case *talk.Runs, *talk.Ran, *talk.Adopt, *talk.CancelMade, *wire.Submit, *wire.Holdings:
+	case *wire.Runs, *wire.Ran, *wire.Adopt, *wire.CancelMade, *wire.Submit, *wire.Holdings:
 		return true
 	}
 	return false
@@ -82,16 +81,16 @@ func TestTheOwnerIsToldWhoMakesWhat(t *testing.T) {
 	name := map[ids.TaskID]string{silent.Task: "silent", submits.Task: "submits", passes.Task: "passes"}
 	for _, m := range a.said(ofMakers) {
 		switch m := m.(type) {
-		case *talk.Runs:
+		case *wire.Runs:
 			if m.Actor != a.actor {
 				t.Errorf("it is a call of %v", m.Actor)
 			}
 			got = append(got, name[m.Task]+" runs")
-		case *talk.Ran:
+		case *wire.Ran:
 			got = append(got, name[m.Task]+" ran")
 		case *wire.Submit:
 			got = append(got, "submit")
-		case *talk.Adopt:
+		case *wire.Adopt:
 			got = append(got, "adopt")
 		case *wire.Holdings:
 			got = append(got, "holdings")
@@ -109,14 +108,14 @@ func TestWhatACallHasMadeIsCancelled(t *testing.T) {
 	goOn := make(chan struct{})
 	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { <-goOn; return says("it") })
 	defer close(goOn)
-	force := direct.Wish{Force: true, Recursive: true}
+	force := wire.Wish{Force: true, Recursive: true}
 	nothing, silent, passes, pushed := a.running(), a.running(), a.running(), a.running()
 	pushed.Straight = false
 	unknown, alone, known, ofPushed := a.makes(silent, wire.TaskActorCall), a.makes(passes, wire.TaskActorCall), a.makes(passes, wire.TaskActorCall), a.makes(pushed, wire.TaskActorCall)
 	known.Passed()
-	a.c.CancelMade(nothing, force)
-	a.c.CancelMade(silent, force)
-	a.c.CancelMade(passes, force)
+	a.c.CancelMade(nothing, direct.Wish(force))
+	a.c.CancelMade(silent, direct.Wish(force))
+	a.c.CancelMade(passes, direct.Wish(force))
 	ends := func(what string, h *Handle) {
 		t.Helper()
 		if _, err := a.c.Get1(t.Context(), h); !errors.Is(err, errs.ErrCancelled) {
@@ -125,20 +124,20 @@ func TestWhatACallHasMadeIsCancelled(t *testing.T) {
 	}
 	ends("a call that the owner does not know", unknown)
 	ends("one beside one that it does", alone)
-	a.c.Deliver([]wire.Msg{&talk.CancelMade{Task: pushed.Task, Wish: force}})
+	a.c.Deliver([]wire.Msg{&wire.CancelMade{Task: pushed.Task, Wish: force}})
 	ends("the call of one that the owner has pushed", ofPushed)
 	a.until("the owner is asked", func() bool {
-		m := saw[*talk.CancelMade](a)
+		m := saw[*wire.CancelMade](a)
 		return len(m) == 1 && m[0].Task == passes.Task && m[0].Wish == force
 	})
 	if !known.awaited() {
 		t.Error("the call that the owner knows has ended")
 	}
 	task := known.id.Task
-	a.c.Deliver([]wire.Msg{&talk.Cancel{Task: unknown.id.Task, Actor: a.actor, Wish: force}, &talk.Cancel{Task: task, Wish: force}, &talk.Cancel{Task: task, Actor: a.actor, Wish: force}})
+	a.c.Deliver([]wire.Msg{&wire.CancelCall{Task: unknown.id.Task, Actor: a.actor, Wish: force}, &wire.CancelCall{Task: task, Wish: force}, &wire.CancelCall{Task: task, Actor: a.actor, Wish: force}})
 	ends("the call that the owner knows", known)
 	a.until("and is told", func() bool {
-		m := saw[*talk.Adopt](a)
+		m := saw[*wire.Adopt](a)
 		return len(m) > 0 && m[len(m)-1].Spec.ID == task && m[len(m)-1].Outcome != nil
 	})
 }
@@ -153,9 +152,9 @@ func TestACallWithoutAHandleIsCancelled(t *testing.T) {
 	hs[0].Passed()
 	hs[0].Release()
 	a.c.Flush()
-	a.c.Deliver([]wire.Msg{&talk.Cancel{Task: spec.ID, Actor: a.actor, Wish: direct.Wish{Force: true}}})
+	a.c.Deliver([]wire.Msg{&wire.CancelCall{Task: spec.ID, Actor: a.actor, Wish: wire.Wish{Force: true}}})
 	a.until("its end is told", func() bool {
-		m := saw[*talk.Adopt](a)
+		m := saw[*wire.Adopt](a)
 		if len(m) == 0 || m[len(m)-1].Outcome == nil {
 			return false
 		}

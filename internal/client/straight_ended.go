@@ -3,7 +3,6 @@ package client
 import (
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/wire"
 )
@@ -19,9 +18,9 @@ const (
 
 // tally is what has become of the calls of one actor since the owner was told. It is guarded by the Callee's lock.
 type tally struct {
-	counts []talk.EndedCount
+	counts []wire.EndedCount
 	last   int // of counts, that something was for
-	calls  []talk.EndedCall
+	calls  []wire.EndedCall
 	failed int // of calls, without a time
 }
 
@@ -46,7 +45,7 @@ func (s *straight) count(k *shell.Call, o *direct.Outcome) {
 		if m.spec.Submitted == 0 {
 			t.failed++
 		}
-		t.calls = append(t.calls, talk.EndedCall{Spec: m.spec, At: s.clock.Now(), Tries: k.Tries(), Err: o.Err, Ran: ranOf(o)})
+		t.calls = append(t.calls, wire.EndedCall{Spec: m.spec, At: s.clock.Now(), Tries: k.Tries(), Err: o.Err, Ran: ranOf(o)})
 		if len(t.calls) >= timedAtOnce {
 			s.tellTimed(k)
 		}
@@ -60,7 +59,7 @@ func (s *straight) count(k *shell.Call, o *direct.Outcome) {
 }
 
 // of is the count of a function. An actor has few.
-func (t *tally) of(opts *wire.TaskOptions) *talk.EndedCount {
+func (t *tally) of(opts *wire.TaskOptions) *wire.EndedCount {
 	if t.last < len(t.counts) && t.counts[t.last].Opts == opts {
 		return &t.counts[t.last]
 	}
@@ -71,14 +70,14 @@ func (t *tally) of(opts *wire.TaskOptions) *talk.EndedCount {
 		}
 	}
 	t.last = len(t.counts)
-	t.counts = append(t.counts, talk.EndedCount{Opts: opts})
+	t.counts = append(t.counts, wire.EndedCount{Opts: opts})
 	return &t.counts[t.last]
 }
 
 // tellTimed tells of the calls of an actor that are told of one by one. Its lock is held.
 func (s *straight) tellTimed(k *shell.Call) {
 	if t, _ := k.Callee().Own.(*tally); t != nil && len(t.calls) > 0 {
-		_ = s.outbox.send(&talk.Ended{Calls: t.calls})
+		_ = s.outbox.send(&wire.EndedCalls{Calls: t.calls})
 		t.calls = nil
 	}
 }
@@ -107,6 +106,6 @@ func (s *straight) tellEnded() {
 		*t = tally{counts: t.counts[:0]}
 	})
 	if len(all.counts)+len(all.calls) > 0 {
-		_ = s.outbox.send(&talk.Ended{Counts: all.counts, Calls: all.calls})
+		_ = s.outbox.send(&wire.EndedCalls{Counts: all.counts, Calls: all.calls})
 	}
 }

@@ -11,13 +11,13 @@ import (
 )
 
 // toldEnded closes the client, and is what the owner was told of ended calls.
-func (a *host) toldEnded() (sum talk.EndedCount, calls []talk.EndedCall) {
+func (a *host) toldEnded() (sum wire.EndedCount, calls []wire.EndedCall) {
 	a.t.Helper()
 	if err := a.c.Close(a.t.Context()); err != nil {
 		a.t.Fatal(err)
 	}
 	<-a.done
-	for _, m := range saw[*talk.Ended](a) {
+	for _, m := range saw[*wire.EndedCalls](a) {
 		for _, n := range m.Counts {
 			sum.Opts = n.Opts
 			sum.Finished, sum.Failed, sum.Cancelled = sum.Finished+n.Finished, sum.Failed+n.Failed, sum.Cancelled+n.Cancelled
@@ -30,7 +30,7 @@ func (a *host) toldEnded() (sum talk.EndedCount, calls []talk.EndedCall) {
 // The owner is told how many calls have ended and how; and of the first of a second, and of those that have failed, each.
 func TestEndedCallsAreTold(t *testing.T) {
 	hold, began := make(chan struct{}), make(chan struct{}, 1)
-	ran := &talk.Run{Worker: 7, Times: wire.Times{Started: 1, Ended: 2}}
+	ran := &wire.Run{Worker: 7, Times: wire.Times{Started: 1, Ended: 2}}
 	a := newHost(t, func(s *wire.TaskSpec) *direct.Outcome {
 		switch s.Opts.Func {
 		case "hold":
@@ -96,12 +96,12 @@ func TestAnEndedCallIsToldBeforeItIsAdopted(t *testing.T) {
 	told, adopted := false, false
 	for _, m := range a.log {
 		switch m := m.(type) {
-		case *talk.Ended:
+		case *wire.EndedCalls:
 			if told || len(m.Calls) != 1 || m.Calls[0].Spec != spec {
 				t.Errorf("it is told %+v", m)
 			}
 			told = true
-		case *talk.Adopt:
+		case *wire.Adopt:
 			if adopted = true; !told || m.Outcome == nil {
 				t.Errorf("it is adopted as %+v, told before: %v", m, told)
 			}

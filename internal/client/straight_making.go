@@ -1,8 +1,8 @@
 package client
 
 import (
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // This file is what calls that have come straight to this process make while they run. The owner does not know such a call: before it is told of something that the call
@@ -30,7 +30,7 @@ func (s *straight) maker(tc *TaskContext) {
 		s.makers.of = make(map[ids.TaskID]*TaskContext)
 	}
 	s.makers.of[tc.Base()] = tc
-	_ = s.outbox.send(&talk.Runs{Task: tc.Base(), Actor: tc.Spec.Actor}) // a dead connection is reported elsewhere
+	_ = s.outbox.send(&wire.Runs{Task: tc.Base(), Actor: tc.Spec.Actor}) // a dead connection is reported elsewhere
 	tc.making.Store(makes)
 }
 
@@ -46,7 +46,7 @@ func (tc *TaskContext) Ended() {
 		return
 	}
 	delete(s.makers.of, tc.Base())
-	_ = s.outbox.send(&talk.Ran{Task: tc.Base()})
+	_ = s.outbox.send(&wire.Ran{Task: tc.Base()})
 }
 
 // tellMakers tells an owner that was made anew who makes what it knows.
@@ -54,6 +54,6 @@ func (s *straight) tellMakers() {
 	s.makers.mu.Lock()
 	defer s.makers.mu.Unlock()
 	for id, tc := range s.makers.of {
-		_ = s.outbox.send(&talk.Runs{Task: id, Actor: tc.Spec.Actor})
+		_ = s.outbox.send(&wire.Runs{Task: id, Actor: tc.Spec.Actor})
 	}
 }

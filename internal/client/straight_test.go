@@ -25,7 +25,7 @@ type host struct {
 	box   *shell.Mailbox
 	actor ids.ActorID
 	h     *Handle // of the actor
-	way   talk.Way
+	way   wire.Way
 	left  atomic.Int32 // goroutines of the actor
 
 	adopted map[ids.TaskID]bool // guarded by mu
@@ -64,20 +64,20 @@ func newHost(t testing.TB, run func(spec *wire.TaskSpec) *direct.Outcome) *host 
 		t.Fatal(err)
 	}
 	a.actor, a.h = create.Actor, hs[0]
-	a.way = talk.Way{Actor: a.actor, Instance: 9, Channel: 1, Groups: []string{"", "other"}}
+	a.way = wire.Way{Actor: a.actor, Instance: 9, Channel: 1, Groups: []string{"", "other"}}
 	return a
 }
 
 // talks is the owner. The fake node's lock is held.
 func (a *host) talks(m wire.Msg) []wire.Msg {
 	switch m := m.(type) {
-	case *talk.AskWay:
+	case *wire.AskWay:
 		way := a.way
 		a.way.Channel++
 		return []wire.Msg{&way}
-	case *talk.AskWord:
-		return []wire.Msg{&talk.Over{Actor: a.actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}}
-	case *talk.Adopt:
+	case *wire.AskWord:
+		return []wire.Msg{&wire.Over{Actor: a.actor, Channel: m.Channel, Next: wire.NextNone, Err: errs.New(errs.CodeActorDied, "it is dead")}}
+	case *wire.Adopt:
 		if !a.adopted[m.Spec.ID] { // later words of it give no handles
 			for i := range max(0, int(m.Spec.Opts.NumReturns)) {
 				a.held[m.Spec.ID.Return(i)] = true
@@ -88,12 +88,12 @@ func (a *host) talks(m wire.Msg) []wire.Msg {
 		}
 		a.adopted[m.Spec.ID] = true
 		a.reported(m.Spec.ID, m.Outcome)
-		return []wire.Msg{&talk.Adopted{Task: m.Spec.ID}}
+		return []wire.Msg{&wire.Adopted{Task: m.Spec.ID}}
 	}
 	return nil
 }
 
-func (a *host) reported(task ids.TaskID, o *talk.Outcome) {
+func (a *host) reported(task ids.TaskID, o *wire.CallOutcome) {
 	if o == nil {
 		return
 	}
@@ -165,11 +165,11 @@ func TestACallGoesStraight(t *testing.T) {
 		}
 	}
 	_, _ = a.call(&wire.TaskOptions{Func: "f"}) // a tell
-	a.until("the way is asked for", func() bool { return len(saw[*talk.AskWay](a)) == 1 })
+	a.until("the way is asked for", func() bool { return len(saw[*wire.AskWay](a)) == 1 })
 	a.c.Flush()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(saw[*talk.AskWay](a)) != 1 || a.count(wire.KindSubmit) != 1 || a.count(wire.KindGet) != 0 || a.count(wire.KindRelease) != 0 {
+	if len(saw[*wire.AskWay](a)) != 1 || a.count(wire.KindSubmit) != 1 || a.count(wire.KindGet) != 0 || a.count(wire.KindRelease) != 0 {
 		t.Errorf("the owner was told %v", a.log)
 	}
 	if n := a.c.Handles(); n != 1 {
@@ -188,14 +188,14 @@ func TestAReferenceIsPassedOn(t *testing.T) {
 	early[0].Passed()
 	run <- struct{}{}
 	wantValue(t, a.c, early[0], "it")
-	a.until("the outcome is reported", func() bool { return len(saw[*talk.Adopt](a)) == 2 })
+	a.until("the outcome is reported", func() bool { return len(saw[*wire.Adopt](a)) == 2 })
 	run <- struct{}{}
 	second, late := a.call(plain)
 	wantValue(t, a.c, late[0], "it")
 	late[0].Passed()
-	a.until("both are adopted", func() bool { return len(saw[*talk.Adopt](a)) == 3 })
+	a.until("both are adopted", func() bool { return len(saw[*wire.Adopt](a)) == 3 })
 	a.mu.Lock()
-	adopted := saw[*talk.Adopt](a)
+	adopted := saw[*wire.Adopt](a)
 	a.mu.Unlock()
 	if adopted[0].Spec != first || adopted[0].Outcome != nil || adopted[0].Channel != 1 || adopted[0].No != 1 ||
 		adopted[1].Spec != first || adopted[1].Outcome == nil || adopted[2].Spec != second || adopted[2].Outcome == nil || len(adopted[2].Outcome.Results) != 1 {
@@ -225,7 +225,7 @@ func TestReferencesInCallsAreHeld(t *testing.T) {
 	arg.Release()
 	a.c.Flush()
 	held := func(id ids.ObjectID) bool { a.mu.Lock(); defer a.mu.Unlock(); return a.held[id] }
-	a.until("the way is asked for", func() bool { return len(saw[*talk.AskWay](a)) == 1 })
+	a.until("the way is asked for", func() bool { return len(saw[*wire.AskWay](a)) == 1 })
 	if !held(arg.id) {
 		t.Error("the argument was released under the call")
 	}
@@ -263,13 +263,13 @@ func TestAStreamGoesStraight(t *testing.T) {
 	for range 3 {
 		run <- struct{}{}
 	}
-	var told []*talk.Adopt
+	var told []*wire.Adopt
 	a.until("its end is told", func() bool {
-		told = saw[*talk.Adopt](a)
+		told = saw[*wire.Adopt](a)
 		return len(told) > 0 && told[len(told)-1].Outcome != nil
 	})
 	a.mu.Lock()
-	first := slices.IndexFunc(a.log, func(m wire.Msg) bool { ad, is := m.(*talk.Adopt); return is && ad.Spec.ID == two.ID })
+	first := slices.IndexFunc(a.log, func(m wire.Msg) bool { ad, is := m.(*wire.Adopt); return is && ad.Spec.ID == two.ID })
 	asked := slices.IndexFunc(a.log, func(m wire.Msg) bool { _, is := m.(*wire.StreamNext); return is })
 	submits := len(saw[*wire.Submit](a)) - 1 // but for the actor's
 	a.mu.Unlock()
@@ -300,7 +300,7 @@ func TestAStreamGoesStraight(t *testing.T) {
 // Where there is no channel a stream is submitted, in its place, and calls behind it go when it has ended.
 func TestAStreamGoesByTheOwner(t *testing.T) {
 	a := newHost(t, nil)
-	a.way = talk.Way{Actor: a.actor, ByOwner: true}
+	a.way = wire.Way{Actor: a.actor, ByOwner: true}
 	two, _ := a.call(&wire.TaskOptions{Func: "f", NumReturns: wire.Streaming})
 	a.until("it is submitted", func() bool { return len(saw[*wire.Submit](a)) == 2 })
 	end := ids.Derive(two.ID, uint64(wire.EndOfCall)).Return(0)
@@ -317,7 +317,7 @@ func TestAStreamGoesByTheOwner(t *testing.T) {
 // Where there is no channel all calls are tasks; where the actor is dead they fail.
 func TestThereIsNoChannel(t *testing.T) {
 	a := newHost(t, nil)
-	a.way = talk.Way{Actor: a.actor, ByOwner: true}
+	a.way = wire.Way{Actor: a.actor, ByOwner: true}
 	spec, hs := a.call(plain)
 	a.until("it is submitted", func() bool { return len(saw[*wire.Submit](a)) == 2 })
 	a.resolveInline(hs[0].id, "by the owner")
@@ -326,7 +326,7 @@ func TestThereIsNoChannel(t *testing.T) {
 		t.Errorf("its number is %d", spec.Seq)
 	}
 	b := newHost(t, nil)
-	b.way = talk.Way{Actor: b.actor, Dead: true, Err: errs.New(errs.CodeActorDied, "it is dead")}
+	b.way = wire.Way{Actor: b.actor, Dead: true, Err: errs.New(errs.CodeActorDied, "it is dead")}
 	_, hs = b.call(plain)
 	if _, err := b.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrActorDied) {
 		t.Errorf("a call of a dead actor gives %v", err)
@@ -401,8 +401,8 @@ func TestCallsSurviveTheOwner(t *testing.T) {
 	a.c.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 2}})
 	a.until("what it holds is told", func() bool { return len(saw[*wire.Holdings](a)) == 1 })
 	a.mu.Lock()
-	linked, told := saw[*talk.Linked](a), saw[*talk.Adopt](a)
-	if len(linked) != 1 || *linked[0] != (talk.Linked{Actor: a.actor, Instance: 9, Channel: 1}) {
+	linked, told := saw[*wire.Linked](a), saw[*wire.Adopt](a)
+	if len(linked) != 1 || *linked[0] != (wire.Linked{Actor: a.actor, Instance: 9, Channel: 1}) {
 		t.Errorf("of channels it is told %+v", linked)
 	}
 	if len(told) != 2 || told[1].Spec != adopted || told[1].No != 2 {
@@ -424,10 +424,10 @@ func TestAStopComesAfterWhatWasSaid(t *testing.T) {
 	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { close(ran); return says("it") })
 	way := a.way
 	a.mu.Lock()
-	a.way = talk.Way{} // of no actor: the way is yet to come
+	a.way = wire.Way{} // of no actor: the way is yet to come
 	a.mu.Unlock()
 	_, _ = a.call(&wire.TaskOptions{Func: "f"})
-	a.until("the way is asked for", func() bool { return len(saw[*talk.AskWay](a)) == 1 })
+	a.until("the way is asked for", func() bool { return len(saw[*wire.AskWay](a)) == 1 })
 	if err := a.c.AskStop(a.actor); err != nil {
 		t.Fatal(err)
 	}
@@ -518,7 +518,7 @@ func TestAnAdoptedCallWithoutAHandleIsLetGo(t *testing.T) {
 	hs[0].Release()
 	close(goOn)
 	a.until("its end is told", func() bool {
-		m := saw[*talk.Adopt](a)
+		m := saw[*wire.Adopt](a)
 		return len(m) > 0 && m[len(m)-1].Outcome != nil
 	})
 	a.mu.Lock()

@@ -19,26 +19,26 @@ func messageOf(k *shell.Call) *message { return k.Own.(*message) }
 // AskWay asks the owner how calls get to an actor.
 func (s *straight) AskWay(c *shell.Callee) {
 	s.sweepLater()
-	_ = s.outbox.send(&talk.AskWay{Actor: c.Actor()})
+	_ = s.outbox.send(&wire.AskWay{Actor: c.Actor()})
 }
 
 // AskWord asks the owner what has become of a channel.
 func (s *straight) AskWord(_ *shell.Callee, ch direct.Channel) {
-	_ = s.outbox.send(&talk.AskWord{Channel: ch})
+	_ = s.outbox.send(&wire.AskWord{Channel: uint64(ch)})
 }
 
 // Linked tells the owner of a channel that one before it has given.
 func (s *straight) Linked(c *shell.Callee, ch direct.Channel, to direct.Instance) {
-	_ = s.outbox.send(&talk.Linked{Actor: c.Actor(), Channel: ch, Instance: to})
+	_ = s.outbox.send(&wire.Linked{Actor: c.Actor(), Channel: uint64(ch), Instance: to})
 }
 
 // HangUp tells the owner that a channel is needed no more.
-func (s *straight) HangUp(ch direct.Channel) { _ = s.outbox.send(&talk.HangUp{Channel: ch}) }
+func (s *straight) HangUp(ch direct.Channel) { _ = s.outbox.send(&wire.HangUp{Channel: uint64(ch)}) }
 
 // Adopt tells the owner of a call. What is known of it may be dropped from then on: the owner has it too.
 func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 	m := messageOf(k)
-	a := &talk.Adopt{Spec: m.spec, Order: k.Order(), Channel: where.Channel, No: where.No, Tries: k.Tries()}
+	a := &wire.Adopt{Spec: m.spec, Order: k.Order(), Channel: uint64(where.Channel), No: where.No, Tries: k.Tries()}
 	if where.Outcome != nil {
 		a.Spec = withoutArgs(m.spec)
 		o := outcomeOf(where.Outcome)
@@ -68,7 +68,7 @@ func (s *straight) Adopt(k *shell.Call, where direct.Effect) {
 // Report tells the owner what an adopted call has come to.
 func (s *straight) Report(k *shell.Call, o *direct.Outcome) {
 	to := outcomeOf(o)
-	_ = s.outbox.send(&talk.Adopt{Spec: withoutArgs(messageOf(k).spec), Order: k.Order(), Tries: k.Tries(), Outcome: &to})
+	_ = s.outbox.send(&wire.Adopt{Spec: withoutArgs(messageOf(k).spec), Order: k.Order(), Tries: k.Tries(), Outcome: &to})
 }
 
 // withoutArgs is a task that has ended: what its arguments were may be gone.
@@ -82,11 +82,11 @@ func withoutArgs(spec *wire.TaskSpec) *wire.TaskSpec {
 }
 
 // outcomeOf is an outcome as the owner is told it.
-func outcomeOf(o *direct.Outcome) talk.Outcome {
+func outcomeOf(o *direct.Outcome) wire.CallOutcome {
 	if o.Err != nil {
-		return talk.Outcome{Err: o.Err, Ran: ranOf(o)}
+		return wire.CallOutcome{Err: o.Err, Ran: ranOf(o)}
 	}
-	to := talk.Outcome{Ran: ranOf(o)}
+	to := wire.CallOutcome{Ran: ranOf(o)}
 	if a, ok := o.Value.(*talk.Answer); ok {
 		to.Results, to.Items = a.Results, a.Items
 	}
@@ -94,7 +94,7 @@ func outcomeOf(o *direct.Outcome) talk.Outcome {
 }
 
 // ranOf says when a call ran; nil: nobody has taken the time.
-func ranOf(o *direct.Outcome) *talk.Run {
+func ranOf(o *direct.Outcome) *wire.Run {
 	if a, ok := o.Value.(*talk.Answer); ok {
 		return a.Ran
 	}
@@ -210,7 +210,7 @@ func resultOf(m *message, o *direct.Outcome, i int) *wire.Result {
 }
 
 // way takes the owner's answer to AskWay.
-func (s *straight) way(w *talk.Way) {
+func (s *straight) way(w *wire.Way) {
 	c := s.calls.Callee(w.Actor)
 	switch {
 	case w.ByOwner:
@@ -218,7 +218,7 @@ func (s *straight) way(w *talk.Way) {
 	case w.Err != nil:
 		c.NoWay(w.Dead, w.Err)
 	default:
-		c.Open(s.boxes.Of(w.Instance), shell.Way{Instance: w.Instance, Channel: w.Channel, Credit: straightCredit, Retries: w.Retries, Groups: w.Groups})
+		c.Open(s.boxes.Of(w.Instance), shell.Way{Instance: w.Instance, Channel: direct.Channel(w.Channel), Credit: straightCredit, Retries: w.Retries, Groups: w.Groups})
 	}
 }
 
@@ -242,4 +242,6 @@ func (s *straight) ownerLost() {
 }
 
 // over takes the node's word on a channel.
-func (s *straight) over(o *talk.Over) { s.calls.Callee(o.Actor).Over(o.Over) }
+func (s *straight) over(o *wire.Over) {
+	s.calls.Callee(o.Actor).Over(direct.Over{Channel: direct.Channel(o.Channel), Next: direct.Next(o.Next), Keeps: o.Keeps, Err: o.Err})
+}

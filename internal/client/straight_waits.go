@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"mobula/internal/direct/talk"
 	"mobula/wire"
 )
 
@@ -63,11 +62,11 @@ func (tw *toldWaits) over(no uint64) {
 	defer tw.mu.Unlock()
 	w := tw.told[no]
 	delete(tw.told, no)
-	_ = tw.outbox.send(&talk.WaitOver{No: no, Task: w.tc.Task})
+	_ = tw.outbox.send(&wire.WaitOver{No: no, Task: w.tc.Task})
 }
 
 // still answers whether a wait goes on.
-func (tw *toldWaits) still(m *talk.StillWaits) {
+func (tw *toldWaits) still(m *wire.StillWaits) {
 	tw.mu.Lock()
 	defer tw.mu.Unlock()
 	if w := tw.told[m.No]; w != nil && w.ctx.Err() == nil {
@@ -87,19 +86,19 @@ func (tw *toldWaits) ownerLost() {
 // say tells what a wait is still for. The lock is held.
 func (tw *toldWaits) say(no uint64, w *toldWait, round uint64) {
 	spec := w.tc.Spec
-	m := &talk.Waits{No: no, Task: w.tc.Task, Name: nameOf(spec), Actor: w.tc.Hosted.Actor, Instance: w.tc.Hosted.Instance, Group: spec.Opts.Group, Round: round}
+	m := &wire.Waits{No: no, Task: w.tc.Task, Name: nameOf(spec), Actor: w.tc.Hosted.Actor, Instance: w.tc.Hosted.Instance, Group: spec.Opts.Group, Round: round}
 	for _, h := range w.needs {
-		m.For = addNeed(m.For, h, 0)
+		m.Needs = addNeed(m.Needs, h, 0)
 	}
 	_ = tw.outbox.send(m)
 }
 
 // addNeed adds what an object needs: who waits for a call that waits for an argument, waits for that.
-func addNeed(list []talk.Need, h *Handle, depth int) []talk.Need {
+func addNeed(list []wire.Need, h *Handle, depth int) []wire.Need {
 	if h.Ready() {
 		return list
 	}
-	need := talk.Need{Object: h.id}
+	need := wire.Need{Object: h.id}
 	if k := h.call.Load(); k != nil && !k.task.Load() {
 		if depth < maxNeedsDepth && k.argumentsLeft() > 0 {
 			for i := range k.inputs.nodes {
@@ -124,7 +123,7 @@ func (h *Handle) isStraight() bool {
 func nameOf(spec *wire.TaskSpec) string { return cmp.Or(spec.Opts.Label, spec.Opts.Func) }
 
 // cannotBegin ends a call that the owner has found to wait for itself, unless it has begun.
-func (s *straight) cannotBegin(c *talk.CannotBegin) {
+func (s *straight) cannotBegin(c *wire.CannotBegin) {
 	if m := s.callOf(c.Task); m != nil {
 		m.EndUnbegun(c.Err)
 	}

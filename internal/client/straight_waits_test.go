@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/testkit"
@@ -54,32 +53,32 @@ func TestALongWaitIsTold(t *testing.T) {
 		_, err := a.c.Get(ctx, first, hs[0])
 		got <- err
 	}()
-	m := heard[*talk.Waits](a, 1)[0]
+	m := heard[*wire.Waits](a, 1)[0]
 	if m.Task != tc.Task || m.Name != "waiter" || m.Actor != a.actor || m.Instance != 9 || m.Group != "other" || m.Round != 0 {
 		t.Errorf("told %+v", m)
 	}
-	want := []talk.Need{{Object: first.ID(), Call: true, Name: plain.Func, Actor: a.actor}, {Object: spec.ID.Return(0), Call: true, Name: "needed", Actor: a.actor, Group: "other"}}
-	if !slices.Equal(m.For, want) {
-		t.Errorf("it is for %+v", m.For)
+	want := []wire.Need{{Object: first.ID(), Call: true, Name: plain.Func, Actor: a.actor}, {Object: spec.ID.Return(0), Call: true, Name: "needed", Actor: a.actor, Group: "other"}}
+	if !slices.Equal(m.Needs, want) {
+		t.Errorf("it is for %+v", m.Needs)
 	}
-	a.c.Dispatch(&talk.StillWaits{No: m.No + 1, Round: 6})
-	a.c.Dispatch(&talk.StillWaits{No: m.No, Round: 7})
-	if again := heard[*talk.Waits](a, 2)[1]; again.No != m.No || again.Round != 7 {
+	a.c.Dispatch(&wire.StillWaits{No: m.No + 1, Round: 6})
+	a.c.Dispatch(&wire.StillWaits{No: m.No, Round: 7})
+	if again := heard[*wire.Waits](a, 2)[1]; again.No != m.No || again.Round != 7 {
 		t.Errorf("answered %+v", again)
 	}
 	a.c.Dispatch(&wire.Resync{Component: wire.ComponentOwner, Epoch: 2})
-	if again := heard[*talk.Waits](a, 3)[2]; again.No != m.No || again.Round != 0 {
+	if again := heard[*wire.Waits](a, 3)[2]; again.No != m.No || again.Round != 0 {
 		t.Errorf("an owner that was made anew is told %+v", again)
 	}
 	letGo()
 	if err := testkit.Receive(t, "the values", got); err != nil {
 		t.Error(err)
 	}
-	if over := heard[*talk.WaitOver](a, 1)[0]; over.No != m.No || over.Task != tc.Task {
+	if over := heard[*wire.WaitOver](a, 1)[0]; over.No != m.No || over.Task != tc.Task {
 		t.Errorf("it is over: %+v", over)
 	}
-	a.c.Dispatch(&talk.StillWaits{No: m.No, Round: 8})
-	if n := len(heard[*talk.Waits](a, 0)); n != 3 {
+	a.c.Dispatch(&wire.StillWaits{No: m.No, Round: 8})
+	if n := len(heard[*wire.Waits](a, 0)); n != 3 {
 		t.Errorf("told %d times", n)
 	}
 }
@@ -102,7 +101,7 @@ func TestOtherLongWaitsAreNotTold(t *testing.T) {
 	if _, err := a.c.Get(WithTask(own, pushed), a.lost()); !errors.Is(err, errs.ErrGetTimeout) && !errors.Is(err, errs.ErrCancelled) {
 		t.Errorf("a wait of a call by the owner for what the owner knows: %v", err)
 	}
-	if n := len(heard[*talk.Waits](a, 0)); n != 0 {
+	if n := len(heard[*wire.Waits](a, 0)); n != 0 {
 		t.Errorf("told %d times", n)
 	}
 	letGo()
@@ -121,9 +120,9 @@ func TestACallThatCannotBeginEnds(t *testing.T) {
 	a, first, letGo := heldHost(t)
 	spec, hs := a.call(plain)
 	deadlock := errs.New(errs.CodeDeadlock, "it waits for itself")
-	a.c.Dispatch(&talk.CannotBegin{Task: first.ID().Task, Err: deadlock})
-	a.c.Dispatch(&talk.CannotBegin{Task: spec.ID, Err: deadlock})
-	a.c.Dispatch(&talk.CannotBegin{Task: ids.TaskID{1}, Err: deadlock})
+	a.c.Dispatch(&wire.CannotBegin{Task: first.ID().Task, Err: deadlock})
+	a.c.Dispatch(&wire.CannotBegin{Task: spec.ID, Err: deadlock})
+	a.c.Dispatch(&wire.CannotBegin{Task: ids.TaskID{1}, Err: deadlock})
 	if _, err := a.c.Get1(t.Context(), hs[0]); !errors.Is(err, errs.ErrDeadlock) {
 		t.Errorf("it has come to %v", err)
 	}

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"mobula/actors"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/fault"
 	"mobula/internal/node/outlet"
+	"mobula/internal/node/route"
 	storeshell "mobula/objectstore/shell"
 	"mobula/objectstore/spill"
 	"mobula/wire"
@@ -170,7 +170,7 @@ func (f *faulty) take(ctx context.Context, msgs []wire.Msg, decided bool) (rest 
 	}
 	for i, m := range msgs {
 		var d fault.Decision
-		if (i > 0 || !decided) && !talk.Is(m) { // what no socket carries has no faults of its own: it is late with what is before it
+		if (i > 0 || !decided) && !f.spares(m) {
 			d = f.ask(ctx, fault.Message, m.Kind().String())
 		}
 		switch d.Do {
@@ -196,6 +196,9 @@ func (f *faulty) take(ctx context.Context, msgs []wire.Msg, decided bool) (rest 
 	}
 	return nil, 0, pass(len(msgs))
 }
+
+// spares tells whether a message has no faults of its own: what is said of straight calls in one process. It is late with what is before it.
+func (f *faulty) spares(m wire.Msg) bool { return f.s.IsLocal() && route.OfStraightCalls(m) }
 
 func dropped(m wire.Msg) *errs.Error {
 	return errs.New(errs.CodeDisconnected, "chaos: a %v was dropped, and the connection cut there", m.Kind())
@@ -229,7 +232,7 @@ func (f *faulty) push(m wire.Msg) {
 
 // sendLocked sends one message as the plan says.
 func (f *faulty) sendLocked(m wire.Msg) {
-	if f.closed || talk.Is(m) {
+	if f.closed || f.spares(m) {
 		f.s.Outlet.Push(m)
 		return
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/dealing"
@@ -135,7 +134,7 @@ func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs 
 		return o.ref.Send(ctx, owner.FromClient{Client: s.id, Msgs: msgs})
 	}
 	if a := r.links.agent(job); a != nil {
-		if slices.ContainsFunc(msgs, talk.Is) {
+		if slices.ContainsFunc(msgs, route.OfStraightCalls) {
 			msgs = s.refer(msgs)
 		}
 		return a.send(ctx, s.id, msgs)
@@ -149,6 +148,7 @@ func (r *router) sendOwner(ctx context.Context, s *session, job ids.JobID, msgs 
 	for _, u := range route.Ended(msgs) {
 		r.store.deliver(u)
 	}
+	s.marked(msgs)
 	return nil
 }
 

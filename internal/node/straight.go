@@ -4,11 +4,12 @@ import (
 	"mobula/internal/client"
 	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
+	"mobula/internal/node/route"
 	"mobula/wire"
 )
 
-// Calls of actors that go straight (decision 0038), as far as the node has to do with them: what is said of them between clients in this process and the
-// owners here passes the node as any message does, and goes over no socket.
+// Calls of actors that go straight (decision 0038), as far as the node has to do with them: what is said of them between clients and the
+// owners here passes the node as any message does.
 
 // envStraight turns straight calls off in the node that a program has in its process. It is no setting: it goes when straight calls are all that there is.
 const envStraight = "MOBULA_STRAIGHT_CALLS"
@@ -68,18 +69,30 @@ func (v inspected) Cancel(by ids.ClientID, m wire.Cancel) error {
 func (s *session) refer(msgs []wire.Msg) []wire.Msg {
 	kept := make([]wire.Msg, 0, len(msgs))
 	for _, m := range msgs {
-		if !talk.Is(m) {
+		if !route.OfStraightCalls(m) {
 			kept = append(kept, m)
 			continue
 		}
 		switch m := m.(type) {
-		case *talk.AskWay:
-			s.Push(&talk.Way{Actor: m.Actor, ByOwner: true})
-		case *talk.Adopt:
+		case *wire.AskWay:
+			s.Push(&wire.Way{Actor: m.Actor, ByOwner: true})
+		case *wire.Adopt:
 			kept = append(kept, &wire.Submit{Spec: m.Spec})
-			s.Push(&talk.Adopted{Task: m.Spec.ID})
+			s.Push(&wire.Adopted{Task: m.Spec.ID})
+		case *wire.Mark: // it has its place behind what goes on
+			kept = append(kept, m)
 		}
 	}
 	s.Flush()
 	return kept
+}
+
+// marked answers for an owner that has ended: nothing that was said to it is still to be taken.
+func (s *session) marked(msgs []wire.Msg) {
+	for _, m := range msgs {
+		if m, ok := m.(*wire.Mark); ok {
+			s.Push((*wire.Marked)(m))
+		}
+	}
+	s.Flush()
 }

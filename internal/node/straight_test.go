@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"mobula/internal/client"
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/internal/node/outlet"
 	"mobula/internal/testkit"
@@ -14,17 +13,17 @@ import (
 )
 
 // askedWay joins a job as a client in this process that keeps what it is told of the way to an actor, and asks for one.
-func askedWay(t *testing.T, n *Node, c *client.Client, actor ids.ActorID) *talk.Way {
+func askedWay(t *testing.T, n *Node, c *client.Client, actor ids.ActorID) *wire.Way {
 	t.Helper()
 	l := &n.locals
 	s, err := l.sessions.begin(wire.RoleWorker, c.Root().Task.Job(), int32(os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	ways := make(chan *talk.Way, 1)
+	ways := make(chan *wire.Way, 1)
 	s.Outlet = &outlet.Local{Deliver: func(ms []wire.Msg) {
 		for _, m := range ms {
-			if w, ok := m.(*talk.Way); ok {
+			if w, ok := m.(*wire.Way); ok {
 				ways <- w
 			}
 		}
@@ -33,7 +32,7 @@ func askedWay(t *testing.T, n *Node, c *client.Client, actor ids.ActorID) *talk.
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.members.leave(s, nil) })
-	if err := (&localPort{l, s}).Send(&talk.AskWay{Actor: actor}); err != nil {
+	if err := (&localPort{l, s}).Send(&wire.AskWay{Actor: actor}); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -68,7 +67,7 @@ func TestCallsOfAnotherNodesJobGoByItsOwner(t *testing.T) {
 	s := makeSession(1, wire.RoleWorker, 1, 0)
 	s.Outlet = out
 	spec := &wire.TaskSpec{ID: ids.Derive(ids.RootTask(1, 1), 1)}
-	kept := s.refer([]wire.Msg{&talk.AskWay{}, &wire.Get{}, &talk.Adopt{Spec: spec}, &talk.HangUp{}, &wire.Encoded{}, &wire.Release{}})
+	kept := s.refer([]wire.Msg{&wire.AskWay{}, &wire.Get{}, &wire.Adopt{Spec: spec}, &wire.HangUp{}, &wire.Encoded{}, &wire.Release{}})
 	if len(kept) != 4 {
 		t.Fatalf("%d messages go on", len(kept))
 	}
@@ -78,8 +77,8 @@ func TestCallsOfAnotherNodesJobGoByItsOwner(t *testing.T) {
 	if len(told) != 2 {
 		t.Fatalf("the client is told %v", told)
 	}
-	way, isWay := told[0].(*talk.Way)
-	adopted, isAdopted := told[1].(*talk.Adopted)
+	way, isWay := told[0].(*wire.Way)
+	adopted, isAdopted := told[1].(*wire.Adopted)
 	if !isWay || !way.ByOwner || !isAdopted || adopted.Task != spec.ID {
 		t.Errorf("the client is told %+v and %+v", told[0], told[1])
 	}

@@ -23,6 +23,7 @@ ENUMS = {
     "RESULT_NONE": 0, "TASK_NORMAL": 0, "ROLE_UNSPECIFIED": 0, "COMPONENT_UNSPECIFIED": 0, "ACTOR_UNSPECIFIED": 0,
     "LABEL_IN": 0, "LABEL_NOT_IN": 1, "LABEL_EXISTS": 2, "LABEL_ABSENT": 3, "AFFINITY_NONE": 0, "AFFINITY_HARD": 1, "AFFINITY_SOFT": 2,
     "SAID_NOTHING": 0, "SAID_WAITS": 1, "SAID_BEGUN": 2, "SAID_CULPRIT": 3,
+    "NEXT_INSTANCE": 0, "NEXT_NONE": 1, "NEXT_SAME": 2,
     "PANIC_RESTARTS": 0, "PANIC_RESUMES": 1, "PANIC_STOPS": 2, "PANIC_ESCALATES": 3,
 }
 
@@ -83,7 +84,7 @@ def test_table_follows_the_schema() -> None:
     text = re.sub(r"//.*", "", (ROOT / "mobula.proto").read_text())
     kinds = {"uint32": "u", "uint64": "u", "sint32": "s", "sint64": "s", "bool": "b", "sfixed64": "f", "fixed64": "x",
              "string": "t", "bytes": "y", "ResultKind": "u", "TaskKind": "u", "Role": "u", "Component": "u", "ActorState": "u",
-             "LabelOp": "u", "Affinity": "u", "OnPanic": "u", "Said": "u"}
+             "LabelOp": "u", "Affinity": "u", "OnPanic": "u", "Said": "u", "Next": "u"}
     schema = dict(re.findall(r"message (\w+) \{([^}]*)\}", text))
     frame = schema.pop("Frame")
     assert [(t, int(n)) for t, n in re.findall(r"repeated (\w+) \w+ = (\d+);", frame)] == [(c.__name__, k) for k, c in KINDS.items()]

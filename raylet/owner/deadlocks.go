@@ -121,8 +121,8 @@ func (d *deadlocks) makerOf(id ids.ObjectID) (vertex, bool) {
 // needs is what somebody who runs waits for, or a task before it runs.
 func (d *deadlocks) needs(v vertex) (out []vertex) {
 	if tw := d.told[v.id]; tw != nil {
-		for i := range tw.m.For {
-			if n, ok := d.needed(tw, &tw.m.For[i]); ok {
+		for i := range tw.m.Needs {
+			if n, ok := d.needed(tw, &tw.m.Needs[i]); ok {
 				out = append(out, n)
 			}
 		}

@@ -1,9 +1,9 @@
 package owner
 
 import (
+	"mobula/wire"
 	"slices"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
 	"mobula/raylet/owner/task"
@@ -15,7 +15,7 @@ const maxWaitSteps = 1000 // of a search; a longer circle is not found
 type vertex struct {
 	id   ids.TaskID
 	rec  *taskRec // nil: the owner does not know it
-	need *talk.Need
+	need *wire.Need
 	by   ids.ClientID // who has made it, if it went straight
 }
 

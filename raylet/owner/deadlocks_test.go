@@ -3,7 +3,6 @@ package owner
 import (
 	"testing"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
@@ -20,29 +19,29 @@ func (s *script) blocks(w ids.ClientID, l ids.LeaseID, who ids.TaskID, on ...*wi
 }
 
 // straightWait is what a process says of a call of an actor that went straight and waits for another.
-func (s *script) straightWait(no uint64, a *wire.TaskSpec, l ids.LeaseID, needs ...talk.Need) *talk.Waits {
-	return &talk.Waits{No: no, Task: ids.Derive(s.root, 1000+no), Name: "waiter", Actor: ids.ActorID(a.ID), Instance: l, For: needs}
+func (s *script) straightWait(no uint64, a *wire.TaskSpec, l ids.LeaseID, needs ...wire.Need) *wire.Waits {
+	return &wire.Waits{No: no, Task: ids.Derive(s.root, 1000+no), Name: "waiter", Actor: ids.ActorID(a.ID), Instance: l, Needs: needs}
 }
 
 // straightNeed is the result of a call of an actor, which the owner does not know.
-func (s *script) straightNeed(no uint64, a *wire.TaskSpec) talk.Need {
-	return talk.Need{Object: ids.Derive(s.root, 2000+no).Return(0), Call: true, Name: "needed", Actor: ids.ActorID(a.ID)}
+func (s *script) straightNeed(no uint64, a *wire.TaskSpec) wire.Need {
+	return wire.Need{Object: ids.Derive(s.root, 2000+no).Return(0), Call: true, Name: "needed", Actor: ids.ActorID(a.ID)}
 }
 
 // result is what a call returns that waits itself.
-func result(m *talk.Waits) talk.Need {
-	return talk.Need{Object: m.Task.Return(0), Call: true, Name: m.Name, Actor: m.Actor, Group: m.Group}
+func result(m *wire.Waits) wire.Need {
+	return wire.Need{Object: m.Task.Return(0), Call: true, Name: m.Name, Actor: m.Actor, Group: m.Group}
 }
 
 func (s *script) asked(cl ids.ClientID) (round uint64) {
-	for _, m := range sent[*talk.StillWaits](s, cl) {
+	for _, m := range sent[*wire.StillWaits](s, cl) {
 		round = m.Round
 	}
 	return round
 }
 
 // goesOn has a process answer that a wait goes on.
-func (s *script) goesOn(cl ids.ClientID, m *talk.Waits, round uint64) {
+func (s *script) goesOn(cl ids.ClientID, m *wire.Waits, round uint64) {
 	again := *m
 	again.Round = round
 	s.from(cl, &again)
@@ -50,7 +49,7 @@ func (s *script) goesOn(cl ids.ClientID, m *talk.Waits, round uint64) {
 
 func (s *script) wantCannotBegin(when string, cl ids.ClientID, calls ...ids.TaskID) {
 	s.t.Helper()
-	got := sent[*talk.CannotBegin](s, cl)
+	got := sent[*wire.CannotBegin](s, cl)
 	if len(got) != len(calls) {
 		s.t.Errorf("%s: %d calls are told that they cannot begin, want %d", when, len(got), len(calls))
 		return
@@ -69,7 +68,7 @@ func TestACircleOfStraightCallsIsFound(t *testing.T) {
 	b, lb := s.spawn(counter, worker2)
 	first := s.straightWait(1, a, la)
 	second := s.straightWait(2, b, lb, s.straightNeed(1, a))
-	first.For = []talk.Need{result(second)}
+	first.Needs = []wire.Need{result(second)}
 	s.from(worker, first)
 	if s.asked(worker) != 0 {
 		t.Fatal("a wait alone is asked about")
@@ -83,7 +82,7 @@ func TestACircleOfStraightCallsIsFound(t *testing.T) {
 	s.goesOn(worker, first, round)
 	s.wantCannotBegin("one has answered", worker2)
 	s.goesOn(worker2, second, round)
-	s.wantCannotBegin("both have", worker2, second.For[0].Object.Task)
+	s.wantCannotBegin("both have", worker2, second.Needs[0].Object.Task)
 }
 
 // A wait that is over when it is asked about has opened the circle.
@@ -93,11 +92,11 @@ func TestACircleThatWasNeverWholeIsNotBelieved(t *testing.T) {
 	b, lb := s.spawn(counter, worker2)
 	first := s.straightWait(1, a, la)
 	second := s.straightWait(2, b, lb, s.straightNeed(1, a))
-	first.For = []talk.Need{result(second)}
+	first.Needs = []wire.Need{result(second)}
 	s.from(worker, first)
 	s.from(worker2, second)
 	round := s.asked(worker)
-	s.from(worker, &talk.WaitOver{No: 1, Task: first.Task})
+	s.from(worker, &wire.WaitOver{No: 1, Task: first.Task})
 	s.goesOn(worker2, second, round)
 	s.wantCannotBegin("the other is over", worker2)
 	later := *first
@@ -106,7 +105,7 @@ func TestACircleThatWasNeverWholeIsNotBelieved(t *testing.T) {
 	if again := s.asked(worker); again <= round {
 		t.Errorf("asked in round %d after %d", again, round)
 	}
-	s.from(worker, &talk.WaitOver{No: 1, Task: first.Task}) // an old word
+	s.from(worker, &wire.WaitOver{No: 1, Task: first.Task}) // an old word
 	s.goesOn(worker, &later, s.asked(worker))
 	s.wantCannotBegin("of two one has answered", worker2)
 }
@@ -151,7 +150,7 @@ func TestAPlaceThatIsFree(t *testing.T) {
 	}
 	s.goesOn(worker, one, round)
 	s.goesOn(worker, two, round)
-	s.wantCannotBegin("both wait", worker, two.For[0].Object.Task)
+	s.wantCannotBegin("both wait", worker, two.Needs[0].Object.Task)
 }
 
 // A circle by way of a task, of calls that the owner pushes, and of calls that it was told of.
@@ -160,7 +159,7 @@ func TestACircleOfBothKindsIsFound(t *testing.T) {
 	a, la := s.spawn(counter, worker)
 	user := s.submit(simple)
 	lt := s.grant(worker2)
-	w := s.straightWait(1, a, la, talk.Need{Object: user.ID.Return(0)})
+	w := s.straightWait(1, a, la, wire.Need{Object: user.ID.Return(0)})
 	s.from(worker, w)
 	pushed := s.call(a, 1)
 	s.blocks(worker2, lt, user.ID, pushed)
@@ -177,7 +176,7 @@ func TestACircleOfBothKindsIsFound(t *testing.T) {
 	b, lb := s.spawn(counter, worker)
 	user = s.submit(simple)
 	lt = s.grant(worker2)
-	w = s.straightWait(2, b, lb, talk.Need{Object: user.ID.Return(0)})
+	w = s.straightWait(2, b, lb, wire.Need{Object: user.ID.Return(0)})
 	s.from(worker, w)
 	adopted := s.adopt(driver, b, s.channel(driver, b), 1, nil)
 	s.blocks(worker2, lt, user.ID, adopted)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
+	"mobula/wire"
 )
 
 // Waits of calls that went straight, and for such calls, are told by the process that they are in. What was told may be over when it is looked at: what was waited
@@ -15,27 +15,27 @@ import (
 
 // toldWait is a wait that its process has told of.
 type toldWait struct {
-	m         *talk.Waits
+	m         *wire.Waits
 	by        ids.ClientID
 	confirmed uint64 // in the answer to the questions of this round
 }
 
 // waits takes note of a wait, or that it goes on.
-func (d *deadlocks) waits(cl *clientRec, m *talk.Waits) {
+func (d *deadlocks) waits(cl *clientRec, m *wire.Waits) {
 	if tw := d.told[m.Task]; tw != nil {
 		d.forgetWait(tw)
 	}
 	tw := &toldWait{m: m, by: cl.id, confirmed: m.Round}
 	d.told[m.Task] = tw
 	d.toldOf[m.Actor] = append(d.toldOf[m.Actor], tw)
-	for i := range m.For {
-		if v, ok := d.needed(tw, &m.For[i]); ok && d.suspect(m.Name, v, m.Round) {
+	for i := range m.Needs {
+		if v, ok := d.needed(tw, &m.Needs[i]); ok && d.suspect(m.Name, v, m.Round) {
 			return
 		}
 	}
 }
 
-func (d *deadlocks) waitOver(cl *clientRec, m *talk.WaitOver) {
+func (d *deadlocks) waitOver(cl *clientRec, m *wire.WaitOver) {
 	if tw := d.told[m.Task]; tw != nil && tw.by == cl.id && tw.m.No == m.No {
 		d.forgetWait(tw)
 	}
@@ -65,7 +65,7 @@ func (d *deadlocks) confirm(waits []*toldWait) {
 	d.round++
 	for i, tw := range waits {
 		if cl := d.clients.client(tw.by); cl != nil && !cl.gone && !slices.Contains(waits[:i], tw) {
-			d.toClient(cl, &talk.StillWaits{No: tw.m.No, Round: d.round})
+			d.toClient(cl, &wire.StillWaits{No: tw.m.No, Round: d.round})
 		}
 	}
 }
@@ -81,11 +81,11 @@ func (d *deadlocks) waiter(tw *toldWait) vertex {
 	if t := d.tasks.task(tw.m.Task); t != nil {
 		return vertexOf(t)
 	}
-	return vertex{id: tw.m.Task, need: &talk.Need{Name: tw.m.Name, Actor: tw.m.Actor, Group: tw.m.Group}}
+	return vertex{id: tw.m.Task, need: &wire.Need{Name: tw.m.Name, Actor: tw.m.Actor, Group: tw.m.Group}}
 }
 
 // needed is what makes an object that a wait is for.
-func (d *deadlocks) needed(tw *toldWait, n *talk.Need) (vertex, bool) {
+func (d *deadlocks) needed(tw *toldWait, n *wire.Need) (vertex, bool) {
 	if o := d.objects.object(n.Object); o != nil && o.rec != nil || !n.Call {
 		return d.makerOf(n.Object)
 	}
@@ -95,7 +95,7 @@ func (d *deadlocks) needed(tw *toldWait, n *talk.Need) (vertex, bool) {
 // tellCannotBegin has the process that has made a call end it. If that has ended too, nobody can say whether it has begun.
 func (d *deadlocks) tellCannotBegin(v vertex, err *errs.Error) {
 	if cl := d.clients.client(v.by); cl != nil && !cl.gone {
-		d.toClient(cl, &talk.CannotBegin{Task: v.id, Err: err})
+		d.toClient(cl, &wire.CannotBegin{Task: v.id, Err: err})
 	} else if v.rec != nil {
 		d.life.fail(v.rec, err)
 	}

@@ -3,7 +3,6 @@ package owner
 import (
 	"fmt"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/raylet/sched"
@@ -113,9 +112,9 @@ func (c *Core) message(cl *clientRec, m wire.Msg) {
 		c.watchActor(cl, m)
 	case *wire.Holdings:
 		c.fetchAgain(cl, m)
-	case *talk.Waits:
+	case *wire.Waits:
 		c.waits(cl, m)
-	case *talk.WaitOver:
+	case *wire.WaitOver:
 		c.waitOver(cl, m)
 	default:
 		if !c.talk(cl, m) {

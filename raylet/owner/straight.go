@@ -2,7 +2,6 @@ package owner
 
 import (
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -38,36 +37,40 @@ func newStraight(s *step, j *journal, ts *tasks, os *objects, cs *clients, vs *v
 	return st
 }
 
-// talk takes a message about calls that go straight, and is false if it is none. Where none do, calls go by the owner.
+// talk takes a message about calls that go straight, and is false if it is none. Where none do, or from the client none can, calls go by the owner.
 func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
-	if m, ok := m.(*talk.Ended); ok {
+	switch m := m.(type) {
+	case *wire.EndedCalls:
 		st.callsEnded(m)
 		return true
+	case *wire.Mark:
+		st.toClient(cl, (*wire.Marked)(m))
+		return true
 	}
-	if st.ways == nil {
+	if st.ways == nil || !cl.local {
 		return st.refer(cl, m)
 	}
 	switch m := m.(type) {
-	case *talk.AskWay:
+	case *wire.AskWay:
 		st.askWay(cl, m.Actor)
-	case *talk.AskWord:
-		st.tell(direct.WordAsked{Channel: m.Channel})
-	case *talk.HangUp:
-		st.tell(direct.HungUp{Channel: m.Channel})
-	case *talk.Linked:
+	case *wire.AskWord:
+		st.tell(direct.WordAsked{Channel: direct.Channel(m.Channel)})
+	case *wire.HangUp:
+		st.tell(direct.HungUp{Channel: direct.Channel(m.Channel)})
+	case *wire.Linked:
 		st.linked(cl, m)
-	case *talk.Lives:
-		st.tell(direct.Lives{Channel: m.Channel})
-	case *talk.Adopt:
+	case *wire.Lives:
+		st.tell(direct.Lives{Channel: direct.Channel(m.Channel)})
+	case *wire.Adopt:
 		st.adopt(cl, m)
-	case *talk.Told:
+	case *wire.Told:
 		st.told(cl, m)
-	case *talk.Runs:
+	case *wire.Runs:
 		st.tasks.startsMaking(m, cl.id)
-	case *talk.Ran:
+	case *wire.Ran:
 		st.tasks.stopsMaking(m.Task, cl.id)
-	case *talk.CancelMade:
-		st.life.cancelMade(m.Task, m.Wish)
+	case *wire.CancelMade:
+		st.life.cancelMade(m.Task, direct.Wish(m.Wish))
 	default:
 		return false
 	}
@@ -77,12 +80,12 @@ func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
 // refer has a client submit its calls, as if nothing had ever gone another way.
 func (st *straight) refer(cl *clientRec, m wire.Msg) bool {
 	switch m := m.(type) {
-	case *talk.AskWay:
-		st.toClient(cl, &talk.Way{Actor: m.Actor, ByOwner: true})
-	case *talk.Adopt:
+	case *wire.AskWay:
+		st.toClient(cl, &wire.Way{Actor: m.Actor, ByOwner: true})
+	case *wire.Adopt:
 		st.life.submit(cl, m.Spec)
-		st.toClient(cl, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.AskWord, *talk.HangUp, *talk.Linked, *talk.Lives, *talk.Told, *talk.Runs, *talk.Ran, *talk.CancelMade:
+		st.toClient(cl, &wire.Adopted{Task: m.Spec.ID})
+	case *wire.AskWord, *wire.HangUp, *wire.Linked, *wire.Lives, *wire.Told, *wire.Runs, *wire.Ran, *wire.CancelMade:
 	default:
 		return false
 	}
@@ -93,11 +96,11 @@ func (st *straight) refer(cl *clientRec, m wire.Msg) bool {
 func (st *straight) askWay(cl *clientRec, id ids.ActorID) {
 	a := st.actors.byID[id]
 	if a == nil || a.rec == nil || a.alias != nil || a.opts.GetIfExists && a.state == actor.Claiming { // a call says what is to be said of it
-		st.toClient(cl, &talk.Way{Actor: id, ByOwner: true})
+		st.toClient(cl, &wire.Way{Actor: id, ByOwner: true})
 		return
 	}
 	if err := st.calls.refusesCalls(a); err != nil {
-		st.toClient(cl, &talk.Way{Actor: id, Dead: a.ended() || a.stop != nil, Err: err})
+		st.toClient(cl, &wire.Way{Actor: id, Dead: a.ended() || a.stop != nil, Err: err})
 		return
 	}
 	st.show(a)
@@ -159,23 +162,23 @@ func (st *straight) do(e *direct.WaysEffect) {
 	case direct.Open:
 		st.open(e)
 	case direct.GoByOwner:
-		st.say(e.Client, &talk.Way{Actor: e.Actor, ByOwner: true})
+		st.say(e.Client, &wire.Way{Actor: e.Actor, ByOwner: true})
 	case direct.SayNoWay:
-		st.say(e.Client, &talk.Way{Actor: e.Actor, Dead: e.Dead, Err: e.Err})
+		st.say(e.Client, &wire.Way{Actor: e.Actor, Dead: e.Dead, Err: e.Err})
 	case direct.SayOver:
-		st.say(e.Client, &talk.Over{Actor: e.Actor, Over: e.Over})
+		st.say(e.Client, overOf(e.Actor, &e.Over))
 	case direct.AskHost:
-		st.say(e.Host, &talk.StillThere{Instance: e.Instance, Channel: e.Channel})
+		st.say(e.Host, &wire.StillThere{Instance: e.Instance, Channel: uint64(e.Channel)})
 	case direct.TellAdopted:
-		st.say(e.Client, &talk.Adopted{Task: e.Call})
+		st.say(e.Client, &wire.Adopted{Task: e.Call})
 	case direct.AskWhere:
-		st.say(e.Host, &talk.Where{Instance: e.Instance, Channel: e.Channel, Numbers: []uint64{e.No}})
+		st.say(e.Host, &wire.Where{Instance: e.Instance, Channel: uint64(e.Channel), Numbers: []uint64{e.No}})
 	case direct.PassCancel:
-		st.say(e.Client, &talk.Cancel{Task: e.Call, Actor: e.Actor, Wish: e.Wish})
+		st.say(e.Client, &wire.CancelCall{Task: e.Call, Actor: e.Actor, Wish: wire.Wish(e.Wish)})
 	case direct.AskEnd:
-		st.say(e.Host, &talk.Unwanted{Instance: e.Instance, Unwanted: direct.Unwanted{Channel: e.Channel, No: e.No, Wish: e.Wish}})
+		st.say(e.Host, &wire.Unwanted{Instance: e.Instance, Channel: uint64(e.Channel), No: e.No, Wish: wire.Wish(e.Wish)})
 	case direct.DropChannel:
-		st.say(e.Host, &talk.Dropped{Instance: e.Instance, Channel: e.Channel})
+		st.say(e.Host, &wire.Dropped{Instance: e.Instance, Channel: uint64(e.Channel)})
 	case direct.ResolveCall:
 		st.resolveCall(e)
 	case direct.MakeCall:
@@ -188,11 +191,16 @@ func (st *straight) do(e *direct.WaysEffect) {
 func (st *straight) open(e *direct.WaysEffect) {
 	a := st.actors.byID[e.Actor]
 	if a == nil {
-		st.say(e.Client, &talk.Way{Actor: e.Actor, Err: errs.New(errs.CodeActorUnavailable, "actor %v is gone", e.Actor)})
+		st.say(e.Client, &wire.Way{Actor: e.Actor, Err: errs.New(errs.CodeActorUnavailable, "actor %v is gone", e.Actor)})
 		return
 	}
 	a.passed = true
-	st.say(e.Client, &talk.Way{Actor: e.Actor, Instance: e.Instance, Channel: e.Channel, Retries: a.opts.MaxTaskRetries, Groups: a.groupNames()})
+	st.say(e.Client, &wire.Way{Actor: e.Actor, Instance: e.Instance, Channel: uint64(e.Channel), Retries: a.opts.MaxTaskRetries, Groups: a.groupNames()})
+}
+
+// overOf is the node's word on a channel, as its client is told it.
+func overOf(id ids.ActorID, o *direct.Over) *wire.Over {
+	return &wire.Over{Actor: id, Channel: uint64(o.Channel), Next: wire.Next(o.Next), Keeps: o.Keeps, Err: o.Err}
 }
 
 // groupNames are an actor's concurrency groups, as its worker counts them: first what is in none.

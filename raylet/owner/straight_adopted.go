@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -46,7 +45,7 @@ func (ts *tasks) leaveElsewhere(t *taskRec) {
 
 // adopt takes a call, or what of it has changed. One that was submitted as a task, by an earlier attempt of its caller or to a core before this one, is none
 // to be told of.
-func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
+func (st *straight) adopt(cl *clientRec, m *wire.Adopt) {
 	if m.Spec.Kind != wire.TaskActorCall {
 		st.refer(cl, m)
 		return
@@ -63,7 +62,7 @@ func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
 	switch {
 	case ad == nil:
 		st.life.giveReturns(cl, t)
-		st.toClient(cl, &talk.Adopted{Task: m.Spec.ID})
+		st.toClient(cl, &wire.Adopted{Task: m.Spec.ID})
 		return
 	case ad.by != cl.id:
 		ad.by = cl.id
@@ -72,7 +71,7 @@ func (st *straight) adopt(cl *clientRec, m *talk.Adopt) {
 	if t.isElsewhere() {
 		t.tries = max(t.tries, uint32(max(m.Tries, 0))) // the owner may have taken one
 	}
-	st.tell(direct.Adopting{Client: cl.id, Call: t.id(), Actor: t.actor.id, Order: m.Order, Channel: m.Channel, No: m.No, Retries: retries(t), Tries: m.Tries,
+	st.tell(direct.Adopting{Client: cl.id, Call: t.id(), Actor: t.actor.id, Order: m.Order, Channel: direct.Channel(m.Channel), No: m.No, Retries: retries(t), Tries: m.Tries,
 		Outcome: outcomeOf(m.Outcome)})
 }
 
@@ -113,7 +112,7 @@ func (st *straight) enterElsewhere(t, by *taskRec) {
 }
 
 // outcomeOf is what a call came to, as the core of ways passes it on.
-func outcomeOf(o *talk.Outcome) *direct.Outcome {
+func outcomeOf(o *wire.CallOutcome) *direct.Outcome {
 	if o == nil {
 		return nil
 	}
@@ -121,16 +120,16 @@ func outcomeOf(o *talk.Outcome) *direct.Outcome {
 }
 
 // told takes what the process of an actor says of a call whose caller is gone.
-func (st *straight) told(cl *clientRec, m *talk.Told) {
+func (st *straight) told(cl *clientRec, m *wire.Told) {
 	if m.NeverCame {
-		st.tell(direct.NeverCame{Channel: m.Channel, No: m.No})
+		st.tell(direct.NeverCame{Channel: direct.Channel(m.Channel), No: m.No})
 		return
 	}
 	out := outcomeOf(m.Outcome)
-	if out == nil && m.Said == direct.SaidNothing {
+	if out == nil && m.Said == wire.SaidNothing {
 		out = &direct.Outcome{Err: errs.New(errs.CodeProtocol, "%s says that it has a call's outcome, and not which", cl.workerName())}
 	}
-	st.tell(direct.Told{Channel: m.Channel, No: m.No, Said: m.Said, Outcome: out})
+	st.tell(direct.Told{Channel: direct.Channel(m.Channel), No: m.No, Said: direct.Said(m.Said), Outcome: out})
 }
 
 // resolveCall ends a call as the core of ways has it from who knows.
@@ -139,15 +138,15 @@ func (st *straight) resolveCall(e *direct.WaysEffect) {
 	if t == nil {
 		return
 	}
-	o, _ := e.Outcome.Value.(*talk.Outcome)
+	o, _ := e.Outcome.Value.(*wire.CallOutcome)
 	if o == nil {
-		o = &talk.Outcome{Err: e.Outcome.Err}
+		o = &wire.CallOutcome{Err: e.Outcome.Err}
 	}
 	st.comeTo(t, &clientRec{peer: st.cfg.Job}, o) // whose store is that of the job's own node, as of all that are told here
 }
 
 // comeTo ends a call that is elsewhere, as an attempt ends. Of any other, the outcome is of an attempt that was given up.
-func (st *straight) comeTo(t *taskRec, cl *clientRec, o *talk.Outcome) {
+func (st *straight) comeTo(t *taskRec, cl *clientRec, o *wire.CallOutcome) {
 	err := o.Err
 	d := &wire.Done{Task: t.id(), Attempt: t.start, Results: o.Results, Items: o.Items, Err: err}
 	if !t.isElsewhere() {

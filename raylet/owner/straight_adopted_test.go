@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
@@ -15,7 +13,7 @@ import (
 )
 
 // adopt has a client tell of a call at a place, which the driver then holds too.
-func (s *script) adopt(cl ids.ClientID, a *wire.TaskSpec, c direct.Channel, no uint64, out *talk.Outcome) *wire.TaskSpec {
+func (s *script) adopt(cl ids.ClientID, a *wire.TaskSpec, c uint64, no uint64, out *wire.CallOutcome) *wire.TaskSpec {
 	s.t.Helper()
 	s.calls++
 	spec := s.callSpec(a, s.calls)
@@ -26,19 +24,19 @@ func (s *script) adopt(cl ids.ClientID, a *wire.TaskSpec, c direct.Channel, no u
 	return spec
 }
 
-func (s *script) adoptSpec(cl ids.ClientID, spec *wire.TaskSpec, c direct.Channel, no uint64, out *talk.Outcome) {
+func (s *script) adoptSpec(cl ids.ClientID, spec *wire.TaskSpec, c uint64, no uint64, out *wire.CallOutcome) {
 	s.t.Helper()
-	s.from(cl, &talk.Adopt{Spec: spec, Order: s.calls, Channel: c, No: no, Outcome: out})
-	if m := sent[*talk.Adopted](s, cl); len(m) != 1 || m[0].Task != spec.ID {
+	s.from(cl, &wire.Adopt{Spec: spec, Order: s.calls, Channel: c, No: no, Outcome: out})
+	if m := sent[*wire.Adopted](s, cl); len(m) != 1 || m[0].Task != spec.ID {
 		s.t.Fatalf("client %v is answered %+v", cl, m)
 	}
 }
 
-func gave(b string) *talk.Outcome { return &talk.Outcome{Results: []wire.Result{inline(b)}} }
+func gave(b string) *wire.CallOutcome { return &wire.CallOutcome{Results: []wire.Result{inline(b)}} }
 
-func (s *script) report(cl ids.ClientID, spec *wire.TaskSpec, out *talk.Outcome) {
+func (s *script) report(cl ids.ClientID, spec *wire.TaskSpec, out *wire.CallOutcome) {
 	s.t.Helper()
-	s.from(cl, &talk.Adopt{Spec: spec, Outcome: out})
+	s.from(cl, &wire.Adopt{Spec: spec, Outcome: out})
 }
 
 // logged tells how many records are in the log.
@@ -69,7 +67,7 @@ func TestAnAdoptedCallIsWaitedFor(t *testing.T) {
 	}
 	s.report(driver, call, gave("again"))
 	s.wantValue(call.ID.Return(0), "v")
-	s.from(driver, &wire.Release{IDs: []ids.ObjectID{call.ID.Return(0)}}, &talk.HangUp{Channel: c})
+	s.from(driver, &wire.Release{IDs: []ids.ObjectID{call.ID.Return(0)}}, &wire.HangUp{Channel: c})
 	s.from(driver, &wire.Cancel{Task: user.ID, Force: true})
 	if s.c.tasks.task(call.ID) != nil || s.c.ways.Knows(call.ID) {
 		t.Error("nobody can ask for it, and it is kept")
@@ -82,13 +80,13 @@ func TestAnAdoptedCallThatHasEnded(t *testing.T) {
 	a, _ := s.spawn(counter, worker)
 	c := s.channel(driver, a)
 	s.wantValue(s.adopt(driver, a, c, 1, gave("v")).ID.Return(0), "v")
-	failed := s.adopt(driver, a, c, 2, &talk.Outcome{Err: errs.New(errs.CodeTaskFailed, "why")})
+	failed := s.adopt(driver, a, c, 2, &wire.CallOutcome{Err: errs.New(errs.CodeTaskFailed, "why")})
 	s.wantError(failed.ID.Return(0), errs.CodeTaskFailed)
 	if r := s.result(failed.ID.Return(0)); r.Result.Err.Task != failed.ID.String() {
 		t.Errorf("the error is of %q", r.Result.Err.Task)
 	}
-	s.wantError(s.adopt(driver, a, c, 3, &talk.Outcome{}).ID.Return(0), errs.CodeReturnMismatch)
-	s.wantError(s.adopt(driver, a, c, 4, &talk.Outcome{Results: []wire.Result{{Kind: wire.ResultStored, Size: 9}}}).ID.Return(0), errs.CodeObjectLost)
+	s.wantError(s.adopt(driver, a, c, 3, &wire.CallOutcome{}).ID.Return(0), errs.CodeReturnMismatch)
+	s.wantError(s.adopt(driver, a, c, 4, &wire.CallOutcome{Results: []wire.Result{{Kind: wire.ResultStored, Size: 9}}}).ID.Return(0), errs.CodeObjectLost)
 }
 
 // A result that is too large for a message is sealed by the actor's process while the call is elsewhere.
@@ -101,7 +99,7 @@ func TestALargeResultOfAnAdoptedCall(t *testing.T) {
 	if m := told[objectstore.SealObject](s); len(m) != 1 || m[0].ID != id {
 		t.Fatalf("the store is told %+v", m)
 	}
-	s.report(driver, call, &talk.Outcome{Results: []wire.Result{{Kind: wire.ResultStored, Size: 1 << 20}}})
+	s.report(driver, call, &wire.CallOutcome{Results: []wire.Result{{Kind: wire.ResultStored, Size: 1 << 20}}})
 	if len(told[objectstore.DropAttempt](s)) != 0 || s.state(call) != task.Finished {
 		t.Errorf("it is %v, and the store is to drop %v", s.state(call), told[objectstore.DropAttempt](s))
 	}
@@ -140,7 +138,7 @@ func TestTheOwnerTakesOverTheCallsOfADeadProcess(t *testing.T) {
 	unsent := s.adopt(worker2, a, 0, 0, nil)
 	s.step(ClientGone{Client: worker2})
 	var asked []uint64
-	for _, m := range sent[*talk.Where](s, worker) {
+	for _, m := range sent[*wire.Where](s, worker) {
 		if asked = append(asked, m.Numbers...); m.Channel != c || m.Instance != l {
 			t.Errorf("asked of channel %d", m.Channel)
 		}
@@ -148,13 +146,13 @@ func TestTheOwnerTakesOverTheCallsOfADeadProcess(t *testing.T) {
 	if len(asked) != 3 || asked[0] != 1 || asked[1] != 2 || len(s.pushed(worker)) != 0 {
 		t.Fatalf("its host is asked for %v", asked)
 	}
-	s.from(worker, &talk.Told{Channel: c, No: 1, Outcome: gave("ran")})
+	s.from(worker, &wire.Told{Channel: c, No: 1, Outcome: gave("ran")})
 	s.wantValue(ran.ID.Return(0), "ran")
-	s.from(worker, &talk.Told{Channel: c, No: 2, NeverCame: true}, &talk.Told{Channel: c, No: asked[2], NeverCame: true})
+	s.from(worker, &wire.Told{Channel: c, No: 2, NeverCame: true}, &wire.Told{Channel: c, No: asked[2], NeverCame: true})
 	if got := s.pushed(worker); !slices.Equal(got, []ids.TaskID{lost.ID, unsent.ID}) {
 		t.Fatalf("the owner makes %v, want %v", got, []ids.TaskID{lost.ID, unsent.ID})
 	}
-	if m := sent[*talk.Dropped](s, worker); len(m) != 1 || m[0].Channel != c {
+	if m := sent[*wire.Dropped](s, worker); len(m) != 1 || m[0].Channel != c {
 		t.Errorf("of the channel its host is told %+v", m)
 	}
 	s.done(worker, l, s.attempt(lost), inline("made"))
@@ -196,7 +194,7 @@ func TestACallThatItsHostSaysHadBegun(t *testing.T) {
 	c := s.channel(worker2, a)
 	begun := s.adopt(worker2, a, c, 1, nil)
 	s.step(ClientGone{Client: worker2})
-	s.from(worker, &talk.Told{Channel: c, No: 1, Said: direct.SaidBegun})
+	s.from(worker, &wire.Told{Channel: c, No: 1, Said: wire.SaidBegun})
 	if s.state(begun) != task.PendingArgs {
 		t.Fatalf("before the end it is %v", s.state(begun))
 	}
@@ -242,7 +240,7 @@ func TestAnAdoptedCallIsCancelled(t *testing.T) {
 	s.report(worker2, calls[1], gave("v"))
 	s.wantValue(calls[1].ID.Return(0), "v")
 	s.step(ClientGone{Client: worker2})
-	s.from(worker, &talk.Told{Channel: c, No: 3, NeverCame: true})
+	s.from(worker, &wire.Told{Channel: c, No: 3, NeverCame: true})
 	s.wantError(calls[2].ID.Return(0), errs.CodeCancelled)
 }
 
@@ -268,12 +266,12 @@ func TestAdoptedCallsOutliveTheCore(t *testing.T) {
 	s := straightScript(t)
 	a, _ := s.spawn(counter, worker)
 	c := s.channel(driver, a)
-	ended, failed := s.adopt(driver, a, c, 1, gave("v")), s.adopt(driver, a, c, 2, &talk.Outcome{Err: errs.New(errs.CodeTaskFailed, "why")})
+	ended, failed := s.adopt(driver, a, c, 1, gave("v")), s.adopt(driver, a, c, 2, &wire.CallOutcome{Err: errs.New(errs.CodeTaskFailed, "why")})
 	open, told := s.adopt(driver, a, c, 3, nil), s.adopt(driver, a, c, 4, nil)
 	h := holds(7)
 	h.Handles = []ids.ObjectID{a.ID.Return(0), ended.ID.Return(0), failed.ID.Return(0), told.ID.Return(0)}
 	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{
-		driver: {&talk.Adopt{Spec: told, Channel: c, No: 4, Order: 4}, &talk.Adopt{Spec: ended, Channel: c, No: 1, Order: 1, Outcome: gave("other")}, h},
+		driver: {&wire.Adopt{Spec: told, Channel: c, No: 4, Order: 4}, &wire.Adopt{Spec: ended, Channel: c, No: 1, Order: 1, Outcome: gave("other")}, h},
 		worker: {&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Actors: []ids.ActorID{ids.ActorID(a.ID)}}},
 	})
 	if len(s.pushed(worker)) != 0 || s.state(open) != task.None {
@@ -297,7 +295,7 @@ func TestWhatNeedsAnAdoptedCallOutlivesTheCore(t *testing.T) {
 	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{
 		driver: {
 			&wire.Submit{Spec: late}, // the core before has not taken it
-			&talk.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, &talk.Adopt{Spec: call, Order: 1, Channel: c, No: 1},
+			&wire.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, &wire.Adopt{Spec: call, Order: 1, Channel: c, No: 1},
 			&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Handles: []ids.ObjectID{a.ID.Return(0), user.ID.Return(0), late.ID.Return(0)}},
 		},
 		worker:  {&wire.Holdings{Component: wire.ComponentOwner, Epoch: 7, Actors: []ids.ActorID{ids.ActorID(a.ID)}}},
@@ -320,8 +318,8 @@ func TestADroppedAdoption(t *testing.T) {
 	h := holds(7)
 	h.Handles = []ids.ObjectID{a.ID.Return(0), call.ID.Return(0)}
 	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {}, worker: {}})
-	s.step(Poisoned{Client: driver, Msgs: []wire.Msg{&talk.Adopt{Spec: call}, &talk.AskWay{Actor: ids.ActorID(a.ID)}}, Err: errs.New(errs.CodeComponentFailed, "twice")})
-	if len(sent[*talk.Adopted](s, driver)) != 1 || len(sent[*talk.Way](s, driver)) != 1 || len(sent[*wire.Bye](s, driver)) != 0 {
+	s.step(Poisoned{Client: driver, Msgs: []wire.Msg{&wire.Adopt{Spec: call}, &wire.AskWay{Actor: ids.ActorID(a.ID)}}, Err: errs.New(errs.CodeComponentFailed, "twice")})
+	if len(sent[*wire.Adopted](s, driver)) != 1 || len(sent[*wire.Way](s, driver)) != 1 || len(sent[*wire.Bye](s, driver)) != 0 {
 		t.Errorf("its process is told %+v", s.out)
 	}
 	s.from(driver, h)

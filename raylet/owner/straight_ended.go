@@ -3,7 +3,6 @@ package owner
 import (
 	"time"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/raylet/owner/task"
 	"mobula/wire"
@@ -12,7 +11,7 @@ import (
 // This file is what the owner is told of calls that have ended elsewhere: it counts them among its own, and passes on what is recorded of some.
 
 // callsEnded takes what has become of calls of which the owner was not told before.
-func (st *straight) callsEnded(m *talk.Ended) {
+func (st *straight) callsEnded(m *wire.EndedCalls) {
 	for i := range m.Counts {
 		n := &m.Counts[i]
 		st.stats.Retried += n.Retried
@@ -50,7 +49,7 @@ func (st *straight) countEnded(to task.State, n uint64) {
 }
 
 // callEnded counts a call, and tells what has become of it.
-func (st *straight) callEnded(k *talk.EndedCall) {
+func (st *straight) callEnded(k *wire.EndedCall) {
 	to := task.Finished
 	switch {
 	case k.Err == nil:
@@ -81,7 +80,7 @@ func (st *straight) callEnded(k *talk.EndedCall) {
 }
 
 // ranAs tells telemetry of a run.
-func ranAs(spec *wire.TaskSpec, attempt uint32, r *talk.Run) Transition {
+func ranAs(spec *wire.TaskSpec, attempt uint32, r *wire.Run) Transition {
 	return Transition{Spec: spec, State: task.Running, Attempt: attempt, Worker: r.Worker, Lease: r.Lease, At: r.Times.Started, Times: &r.Times}
 }
 

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/task"
@@ -30,11 +29,11 @@ func TestEndedCallsAreCounted(t *testing.T) {
 		k.Submitted = at
 		return k
 	}
-	ran := &talk.Run{Worker: worker, Lease: 3, Times: wire.Times{Received: 20, Started: 20, Ended: 30}}
+	ran := &wire.Run{Worker: worker, Lease: 3, Times: wire.Times{Received: 20, Started: 20, Ended: 30}}
 	ok, fell, gone := spec(10), spec(0), spec(12)
-	s.from(driver, &talk.Ended{
-		Counts: []talk.EndedCount{{Opts: ok.Opts, Finished: 7, Failed: 2, Retried: 1}, {Opts: ok.Opts, Cancelled: 4}},
-		Calls: []talk.EndedCall{{Spec: ok, At: 31, Tries: 1, Ran: ran}, {Spec: fell, At: 40, Err: errs.New(errs.CodeActorDied, "it is dead")},
+	s.from(driver, &wire.EndedCalls{
+		Counts: []wire.EndedCount{{Opts: ok.Opts, Finished: 7, Failed: 2, Retried: 1}, {Opts: ok.Opts, Cancelled: 4}},
+		Calls: []wire.EndedCall{{Spec: ok, At: 31, Tries: 1, Ran: ran}, {Spec: fell, At: 40, Err: errs.New(errs.CodeActorDied, "it is dead")},
 			{Spec: gone, At: 50, Err: errs.New(errs.CodeCancelled, "no")}},
 	})
 	got := s.c.Counters()
@@ -77,7 +76,7 @@ func TestAdoptedCallsAreCountedOnce(t *testing.T) {
 	s.recordsToo()
 	was := s.c.Counters()
 	s.adopt(driver, a, c, 1, gave("v"))
-	s.adopt(driver, a, c, 2, &talk.Outcome{Err: errs.New(errs.CodeTaskFailed, "no")})
+	s.adopt(driver, a, c, 2, &wire.CallOutcome{Err: errs.New(errs.CodeTaskFailed, "no")})
 	if got := s.c.Counters(); got != was || len(s.seen) != 0 {
 		t.Errorf("counted are %+v, before %+v; recorded %+v", got, was, s.seen)
 	}
@@ -86,9 +85,9 @@ func TestAdoptedCallsAreCountedOnce(t *testing.T) {
 	early.Submitted = 5
 	s.adoptSpec(driver, early, c, 3, nil)
 	out := gave("v")
-	out.Ran = &talk.Run{Worker: worker, Times: wire.Times{Started: 6, Ended: 7}}
+	out.Ran = &wire.Run{Worker: worker, Times: wire.Times{Started: 6, Ended: 7}}
 	s.report(driver, early, out)
-	s.report(driver, s.adopt(driver, a, c, 4, nil), &talk.Outcome{Err: errs.New(errs.CodeTaskFailed, "no")})
+	s.report(driver, s.adopt(driver, a, c, 4, nil), &wire.CallOutcome{Err: errs.New(errs.CodeTaskFailed, "no")})
 	got := s.c.Counters()
 	if got.Submitted-was.Submitted != 2 || got.Finished-was.Finished != 1 || got.Failed-was.Failed != 1 {
 		t.Errorf("counted are %+v, before %+v", got, was)
@@ -125,7 +124,7 @@ func TestTheOwnerDoesNotSayWhatRunsWhereCallsGoStraight(t *testing.T) {
 	}
 	instance := s.c.actors.byID[ids.ActorID(a.ID)].shown.id
 	s.c.actors.byID[ids.ActorID(a.ID)].passed = false // as in a rebuilt core
-	s.from(driver, &talk.Linked{Actor: ids.ActorID(a.ID), Instance: instance, Channel: c})
+	s.from(driver, &wire.Linked{Actor: ids.ActorID(a.ID), Instance: instance, Channel: c})
 	if st, shared := state(); st != task.Submitted || !shared {
 		t.Errorf("when it is told of a channel, it is %v, shared: %v", st, shared)
 	}

@@ -2,7 +2,6 @@ package owner
 
 import (
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -44,27 +43,27 @@ func (rc *recovery) adoptCalls() {
 // tellsOfCalls tells of the messages by which a client says what the log does not know. The end of a stream comes behind its items.
 func tellsOfCalls(m wire.Msg) bool {
 	switch m := m.(type) {
-	case *talk.Linked:
+	case *wire.Linked:
 		return true
-	case *talk.Adopt:
+	case *wire.Adopt:
 		return m.Outcome == nil || m.Spec.Opts.NumReturns != wire.Streaming
 	}
 	return false
 }
 
 // linked takes note of a channel of a core before this one. What becomes of an instance that nobody has any more is known when all clients have spoken.
-func (st *straight) linked(cl *clientRec, m *talk.Linked) {
+func (st *straight) linked(cl *clientRec, m *wire.Linked) {
 	a := st.actors.byID[m.Actor]
 	switch {
 	case m.Actor.Job() != st.cfg.Job, m.Instance == 0: // no channel leads there
 		return
 	case a == nil:
-		st.toClient(cl, &talk.Over{Actor: m.Actor, Over: direct.Over{Channel: m.Channel, Next: direct.NextNone, Err: st.calls.callDied(st.actors.actorFor(m.Actor))}})
+		st.toClient(cl, &wire.Over{Actor: m.Actor, Channel: m.Channel, Next: wire.NextNone, Err: st.calls.callDied(st.actors.actorFor(m.Actor))})
 		return
 	}
 	a.passed = true
 	st.show(a)
-	has := direct.HasChannel{Client: cl.id, Actor: m.Actor, Instance: m.Instance, Channel: m.Channel}
+	has := direct.HasChannel{Client: cl.id, Actor: m.Actor, Instance: m.Instance, Channel: direct.Channel(m.Channel)}
 	switch now := &a.shown; {
 	case now.id == m.Instance:
 		has.Host = now.host.id
@@ -95,12 +94,14 @@ const channelBits = 32 // of a channel's number, which one core counts
 // answerDropped answers what a client has asked with a message that was dropped, and is false if that cannot be.
 func (st *straight) answerDropped(from ids.ClientID, m wire.Msg, err *errs.Error) bool {
 	switch m := m.(type) {
-	case *talk.AskWay:
-		st.say(from, &talk.Way{Actor: m.Actor, ByOwner: true})
-	case *talk.Adopt:
+	case *wire.AskWay:
+		st.say(from, &wire.Way{Actor: m.Actor, ByOwner: true})
+	case *wire.Adopt:
 		st.objects.dropped[ids.ObjectID{Task: m.Spec.ID}] = err
-		st.say(from, &talk.Adopted{Task: m.Spec.ID})
-	case *talk.HangUp, *talk.Linked, *talk.Waits, *talk.WaitOver, *talk.Runs, *talk.Ran, *talk.CancelMade:
+		st.say(from, &wire.Adopted{Task: m.Spec.ID})
+	case *wire.Mark:
+		st.say(from, (*wire.Marked)(m))
+	case *wire.HangUp, *wire.Linked, *wire.Waits, *wire.WaitOver, *wire.Runs, *wire.Ran, *wire.CancelMade:
 	default:
 		return false
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -30,7 +29,7 @@ type unwanted struct {
 }
 
 // startsMaking takes note of a call that runs in a client's process.
-func (ts *tasks) startsMaking(m *talk.Runs, by ids.ClientID) {
+func (ts *tasks) startsMaking(m *wire.Runs, by ids.ClientID) {
 	if ts.making == nil {
 		ts.making = make(map[ids.TaskID]running)
 	}
@@ -101,6 +100,6 @@ func (lf *life) passCancel(t *taskRec, m *wire.Cancel) {
 	case t.isElsewhere():
 		lf.tasks.unwanted = append(lf.tasks.unwanted, unwanted{t.id(), w})
 	case m.Recursive && t.isCall() && t.state.OnWorker() && t.lease.worker.local:
-		lf.toClient(t.lease.worker, &talk.CancelMade{Task: t.id(), Wish: w})
+		lf.toClient(t.lease.worker, &wire.CancelMade{Task: t.id(), Wish: wire.Wish(w)})
 	}
 }

@@ -3,8 +3,6 @@ package owner
 import (
 	"testing"
 
-	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/owner/actor"
@@ -17,7 +15,7 @@ func (s *script) runs(cl ids.ClientID, a *wire.TaskSpec) ids.TaskID {
 	s.t.Helper()
 	s.calls++
 	call := s.callSpec(a, s.calls).ID
-	s.from(cl, &talk.Runs{Task: call, Actor: ids.ActorID(a.ID)})
+	s.from(cl, &wire.Runs{Task: call, Actor: ids.ActorID(a.ID)})
 	return call
 }
 
@@ -31,7 +29,7 @@ func (s *script) makes(cl ids.ClientID, call ids.TaskID) *wire.TaskSpec {
 	return spec
 }
 
-var recursive = direct.Wish{Recursive: true}
+var recursive = wire.Wish{Recursive: true}
 
 func (s *script) wantState(what string, spec *wire.TaskSpec, want task.State) {
 	s.t.Helper()
@@ -47,16 +45,16 @@ func TestWhatAStraightCallHasMadeIsCancelled(t *testing.T) {
 	call, other := s.runs(worker, a), s.runs(worker, a)
 	child, beside := s.makes(worker, call), s.makes(worker, other)
 	grandchild := s.makes(worker2, child.ID)
-	s.from(worker, &talk.CancelMade{Task: call, Wish: recursive})
+	s.from(worker, &wire.CancelMade{Task: call, Wish: recursive})
 	s.wantState("its child", child, task.Cancelled)
 	s.wantState("the child's child", grandchild, task.Cancelled)
 	s.wantState("the child of another", beside, task.PendingNode)
 	late := s.makes(worker, call)
-	s.from(worker2, &talk.Ran{Task: call}) // it does not run there
-	s.from(worker, &talk.CancelMade{Task: call, Wish: recursive})
+	s.from(worker2, &wire.Ran{Task: call}) // it does not run there
+	s.from(worker, &wire.CancelMade{Task: call, Wish: recursive})
 	s.wantState("a later child", late, task.Cancelled)
 	last := s.makes(worker, call)
-	s.from(worker, &talk.Ran{Task: call}, &talk.CancelMade{Task: call, Wish: recursive})
+	s.from(worker, &wire.Ran{Task: call}, &wire.CancelMade{Task: call, Wish: recursive})
 	s.wantState("the child of one that has ended", last, task.PendingNode)
 	s.step(ClientGone{Client: worker})
 	if n := len(s.c.tasks.making) + len(s.c.tasks.children); n != 0 {
@@ -70,12 +68,12 @@ func TestTheProcessOfACallCancelsWhatWentStraight(t *testing.T) {
 	a, _ := s.spawn(counter, worker)
 	call := s.call(a, 1)
 	s.from(driver, &wire.Cancel{Task: call.ID, Force: true})
-	if m := sent[*talk.CancelMade](s, worker); len(m) != 0 {
+	if m := sent[*wire.CancelMade](s, worker); len(m) != 0 {
 		t.Fatalf("of a cancel of the call alone it is told %+v", m)
 	}
 	call = s.call(a, 2)
 	s.from(driver, &wire.Cancel{Task: call.ID, Recursive: true, Insist: true})
-	if m := sent[*talk.CancelMade](s, worker); len(m) != 1 || m[0].Task != call.ID || m[0].Wish != (direct.Wish{Recursive: true, Insist: true}) {
+	if m := sent[*wire.CancelMade](s, worker); len(m) != 1 || m[0].Task != call.ID || m[0].Wish != (wire.Wish{Recursive: true, Insist: true}) {
 		t.Errorf("it is told %+v", m)
 	}
 }
@@ -87,21 +85,21 @@ func TestACancelIsPassedToWhoHasTheCall(t *testing.T) {
 	a, l := s.spawn(counter, worker)
 	c := s.channel(worker2, a)
 	call := s.adopt(worker2, a, c, 1, nil)
-	s.from(worker, &talk.Runs{Task: call.ID, Actor: ids.ActorID(a.ID)})
+	s.from(worker, &wire.Runs{Task: call.ID, Actor: ids.ActorID(a.ID)})
 	child := s.makes(worker, call.ID)
 	s.from(driver, &wire.Cancel{Task: call.ID, Recursive: true})
-	if m := sent[*talk.Cancel](s, worker2); len(m) != 1 || m[0].Task != call.ID || m[0].Actor != ids.ActorID(a.ID) || m[0].Wish != recursive {
+	if m := sent[*wire.CancelCall](s, worker2); len(m) != 1 || m[0].Task != call.ID || m[0].Actor != ids.ActorID(a.ID) || m[0].Wish != recursive {
 		t.Fatalf("who has the call is told %+v", m)
 	}
 	s.wantState("its child, yet", child, task.PendingNode)
-	s.from(worker, &talk.CancelMade{Task: call.ID, Wish: recursive})
+	s.from(worker, &wire.CancelMade{Task: call.ID, Wish: recursive})
 	s.wantState("its child", child, task.Cancelled)
 	s.step(ClientGone{Client: worker2})
-	if m := sent[*talk.Unwanted](s, worker); len(m) != 1 || m[0].Instance != l || m[0].Channel != c || m[0].No != 1 || m[0].Wish != recursive {
+	if m := sent[*wire.Unwanted](s, worker); len(m) != 1 || m[0].Instance != l || m[0].Channel != c || m[0].No != 1 || m[0].Wish != recursive {
 		t.Fatalf("when that is gone, the actor's process is told %+v", m)
 	}
 	s.step(CancelRequested{Task: call.ID, Force: true})
-	if m := sent[*talk.Unwanted](s, worker); len(m) != 1 || !m[0].Wish.Force {
+	if m := sent[*wire.Unwanted](s, worker); len(m) != 1 || !m[0].Wish.Force {
 		t.Errorf("of the force it is told %+v", m)
 	}
 	s.wantError(call.ID.Return(0), errs.CodeCancelled)
@@ -113,12 +111,12 @@ func TestAForcedCancelLeavesWhatWasMadeToTheProcess(t *testing.T) {
 	a, _ := s.spawn(counter, worker)
 	call := s.adopt(driver, a, s.channel(driver, a), 1, nil)
 	early := s.makes(worker, call.ID) // which has the owner note that it is the call's
-	s.from(worker, &talk.Runs{Task: call.ID, Actor: ids.ActorID(a.ID)})
+	s.from(worker, &wire.Runs{Task: call.ID, Actor: ids.ActorID(a.ID)})
 	child := s.makes(worker, call.ID)
-	force := direct.Wish{Force: true, Recursive: true}
+	force := wire.Wish{Force: true, Recursive: true}
 	s.from(worker2, &wire.Cancel{Task: call.ID, Force: true, Recursive: true})
 	s.wantError(call.ID.Return(0), errs.CodeCancelled)
-	s.from(worker, &talk.CancelMade{Task: call.ID, Wish: force}, &talk.Ran{Task: call.ID})
+	s.from(worker, &wire.CancelMade{Task: call.ID, Wish: force}, &wire.Ran{Task: call.ID})
 	s.wantState("the first child", early, task.Cancelled)
 	s.wantState("the second", child, task.Cancelled)
 }
@@ -132,11 +130,11 @@ func TestACoreMadeAgainKnowsWhoHasMadeWhat(t *testing.T) {
 	h, w := holds(7), holds(7)
 	h.Handles = []ids.ObjectID{a.ID.Return(0), child.ID.Return(0), stays.ID.Return(0), ofDriver.ID.Return(0)}
 	w.Actors = []ids.ActorID{ids.ActorID(a.ID)}
-	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {h}, worker: {&talk.Runs{Task: call, Actor: ids.ActorID(a.ID)}, w}})
+	s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {h}, worker: {&wire.Runs{Task: call, Actor: ids.ActorID(a.ID)}, w}})
 	if n := len(s.c.tasks.children); n != 1 {
 		t.Errorf("the children of %d are kept", n)
 	}
-	s.from(worker, &talk.CancelMade{Task: over, Wish: recursive}, &talk.CancelMade{Task: call, Wish: recursive})
+	s.from(worker, &wire.CancelMade{Task: over, Wish: recursive}, &wire.CancelMade{Task: call, Wish: recursive})
 	s.wantState("the child of one that has ended", stays, task.PendingNode)
 	s.wantState("the child of one that runs", child, task.Cancelled)
 }
@@ -150,7 +148,7 @@ func TestAnActorMadeByAStraightCallEscalates(t *testing.T) {
 		spec := s.spec(&wire.TaskOptions{Func: "child", NumReturns: 1, MaxPendingCalls: -1, Escalate: true})
 		spec.Kind, spec.Actor, spec.Parent = wire.TaskActorCreate, ids.ActorID(spec.ID), call
 		s.from(driver, &wire.Submit{Spec: spec})
-		s.from(worker, &talk.Ran{Task: call})
+		s.from(worker, &wire.Ran{Task: call})
 		cl := worker2
 		if again {
 			h, w := holds(7), holds(7)

@@ -4,8 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/objectstore"
@@ -14,7 +12,7 @@ import (
 )
 
 // straightStream is a stream of an actor that a client has sent on a channel, at most two items ahead of its reader.
-func (s *script) straightStream(cl ids.ClientID, a *wire.TaskSpec, c direct.Channel) *wire.TaskSpec {
+func (s *script) straightStream(cl ids.ClientID, a *wire.TaskSpec, c uint64) *wire.TaskSpec {
 	s.t.Helper()
 	s.calls++
 	spec := s.callSpec(a, s.calls)
@@ -86,7 +84,7 @@ func TestAStreamThatIsElsewhere(t *testing.T) {
 	s.from(driver, &wire.AddRef{ID: spec.ID.Return(0)})
 	s.item(spec, 1, 1)
 	s.wantRow(driver, spec, 1)
-	s.report(driver, spec, &talk.Outcome{Items: 2})
+	s.report(driver, spec, &wire.CallOutcome{Items: 2})
 	s.wantEnd(driver, spec, 2, 0)
 	if st := s.state(spec); st != task.Finished {
 		t.Errorf("it is %v", st)
@@ -97,11 +95,11 @@ func TestAStreamThatIsElsewhere(t *testing.T) {
 	}
 	short := s.straightStream(driver, a, 1)
 	s.item(short, 1, 0)
-	s.report(driver, short, &talk.Outcome{Items: 2})
+	s.report(driver, short, &wire.CallOutcome{Items: 2})
 	s.wantEnd(driver, short, 1, errs.CodeReturnMismatch)
 	failed := s.straightStream(driver, a, 1)
 	s.item(failed, 1, 0)
-	s.report(driver, failed, &talk.Outcome{Err: errs.New(errs.CodeTaskFailed, "it broke")})
+	s.report(driver, failed, &wire.CallOutcome{Err: errs.New(errs.CodeTaskFailed, "it broke")})
 	s.wantRow(driver, failed, 0)
 	s.wantEnd(driver, failed, 1, errs.CodeTaskFailed)
 }
@@ -114,7 +112,7 @@ func TestAStreamThatIsElsewhereIsMadeAgain(t *testing.T) {
 	spec := s.straightStream(driver, a, c)
 	s.item(spec, 1, 0)
 	s.wantRow(driver, spec, 0)
-	s.from(driver, &talk.Adopt{Spec: spec, Order: 1, Channel: c, No: 2, Tries: 1})
+	s.from(driver, &wire.Adopt{Spec: spec, Order: 1, Channel: c, No: 2, Tries: 1})
 	s.item(spec, 1, 1)
 	if got := sent[*wire.StreamAck](s, worker); len(got) != 1 || got[0].Consumed != math.MaxUint32 {
 		t.Errorf("an attempt that was left behind hears %v", got)
@@ -125,7 +123,7 @@ func TestAStreamThatIsElsewhereIsMadeAgain(t *testing.T) {
 	}
 	s.item(spec, 2, 1)
 	s.wantRow(driver, spec, 1)
-	s.report(driver, spec, &talk.Outcome{Items: 2})
+	s.report(driver, spec, &wire.CallOutcome{Items: 2})
 	s.wantEnd(driver, spec, 2, 0)
 }
 
@@ -137,19 +135,19 @@ func TestAStreamThatIsElsewhereIsCancelled(t *testing.T) {
 	left := s.straightStream(driver, a, c)
 	s.item(left, 1, 0)
 	s.from(driver, &wire.Release{IDs: []ids.ObjectID{left.ID.Stream()}})
-	if got := sent[*talk.Cancel](s, driver); len(got) != 1 || got[0].Task != left.ID {
+	if got := sent[*wire.CancelCall](s, driver); len(got) != 1 || got[0].Task != left.ID {
 		t.Errorf("its process hears %v", got)
 	}
 	if got := sent[*wire.StreamAck](s, worker); len(got) != 1 || got[0].Consumed != math.MaxUint32 {
 		t.Errorf("its producer hears %v", got)
 	}
-	s.report(driver, left, &talk.Outcome{Err: errs.New(errs.CodeCancelled, "it was")})
+	s.report(driver, left, &wire.CallOutcome{Err: errs.New(errs.CodeCancelled, "it was")})
 	if s.c.tasks.task(left.ID) != nil {
 		t.Error("it is kept")
 	}
 	endless := s.straightStream(driver, a, c)
 	s.item(endless, 1, maxReturns)
-	if got := sent[*talk.Cancel](s, driver); len(got) != 1 || got[0].Task != endless.ID || !got[0].Wish.Insist {
+	if got := sent[*wire.CancelCall](s, driver); len(got) != 1 || got[0].Task != endless.ID || !got[0].Wish.Insist {
 		t.Errorf("its process hears %v", got)
 	}
 	s.wantEnd(driver, endless, 0, errs.CodeInvalid)
@@ -159,7 +157,7 @@ func TestAStreamThatIsElsewhereIsCancelled(t *testing.T) {
 	if got := sent[*wire.StreamAck](s, worker); len(got) != 1 || got[0].Consumed != math.MaxUint32 {
 		t.Errorf("the producer of one that is cancelled hears %v", got)
 	}
-	s.report(driver, read, &talk.Outcome{Err: errs.New(errs.CodeCancelled, "it was")})
+	s.report(driver, read, &wire.CallOutcome{Err: errs.New(errs.CodeCancelled, "it was")})
 	s.wantRow(driver, read, 0)
 	s.wantEnd(driver, read, 1, errs.CodeCancelled)
 }
@@ -173,13 +171,13 @@ func TestAStreamThatIsElsewhereLosesAnItem(t *testing.T) {
 		s.streamStored(spec, 1, 0, 2)
 		s.from(driver, &wire.Get{ID: spec.ID.Return(0), Fetch: true})
 		s.step(FromStore{Msg: objectstore.Lost{ID: spec.ID.Return(0), Client: driver}})
-		if got := sent[*talk.Cancel](s, driver); len(got) != int(retries) {
+		if got := sent[*wire.CancelCall](s, driver); len(got) != int(retries) {
 			t.Fatalf("%d retries: its process is told %d times to end it", retries, len(got))
 		}
 		if retries == 0 {
 			continue
 		}
-		s.report(driver, spec, &talk.Outcome{Err: errs.New(errs.CodeCancelled, "it was")})
+		s.report(driver, spec, &wire.CallOutcome{Err: errs.New(errs.CodeCancelled, "it was")})
 		if got := s.pushed(worker); len(got) != 1 || got[0] != spec.ID {
 			t.Fatalf("the owner makes %v", got)
 		}
@@ -210,7 +208,7 @@ func TestACoreMadeAgainKeepsAStreamThatIsElsewhere(t *testing.T) {
 		items := []wire.Msg{w}
 		says := []wire.Msg{h}
 		if heard {
-			says = []wire.Msg{&talk.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, &talk.Adopt{Spec: spec, Order: 1, Channel: c, No: 1}, h, &talk.Adopt{Spec: spec, Order: 1, Outcome: &talk.Outcome{Items: 3}}}
+			says = []wire.Msg{&wire.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, &wire.Adopt{Spec: spec, Order: 1, Channel: c, No: 1}, h, &wire.Adopt{Spec: spec, Order: 1, Outcome: &wire.CallOutcome{Items: 3}}}
 			items = []wire.Msg{&wire.StreamItem{Task: spec.ID, Attempt: 1, Index: 2, Result: inline("row")}, w}
 		}
 		s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{worker2: items, driver: says, worker: {w}})

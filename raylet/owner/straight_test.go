@@ -4,8 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"mobula/internal/direct"
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/raylet/sched"
@@ -25,14 +23,14 @@ func straightScript(t *testing.T) *script {
 	return s
 }
 
-func (s *script) askWay(cl ids.ClientID, a *wire.TaskSpec) []*talk.Way {
+func (s *script) askWay(cl ids.ClientID, a *wire.TaskSpec) []*wire.Way {
 	s.t.Helper()
-	s.from(cl, &talk.AskWay{Actor: ids.ActorID(a.ID)})
-	return sent[*talk.Way](s, cl)
+	s.from(cl, &wire.AskWay{Actor: ids.ActorID(a.ID)})
+	return sent[*wire.Way](s, cl)
 }
 
 // channel asks for the way, and gives the channel that is answered.
-func (s *script) channel(cl ids.ClientID, a *wire.TaskSpec) direct.Channel {
+func (s *script) channel(cl ids.ClientID, a *wire.TaskSpec) uint64 {
 	s.t.Helper()
 	ways := s.askWay(cl, a)
 	if len(ways) != 1 || ways[0].Err != nil || ways[0].ByOwner || ways[0].Channel == 0 {
@@ -41,14 +39,14 @@ func (s *script) channel(cl ids.ClientID, a *wire.TaskSpec) direct.Channel {
 	return ways[0].Channel
 }
 
-func (s *script) wantWay(what string, ways []*talk.Way, is func(*talk.Way) bool) {
+func (s *script) wantWay(what string, ways []*wire.Way, is func(*wire.Way) bool) {
 	s.t.Helper()
 	if len(ways) != 1 || !is(ways[0]) {
 		s.t.Errorf("%s: the way is %+v", what, ways)
 	}
 }
 
-func byOwner(w *talk.Way) bool { return w.ByOwner && w.Channel == 0 && w.Err == nil }
+func byOwner(w *wire.Way) bool { return w.ByOwner && w.Channel == 0 && w.Err == nil }
 
 // The way to an actor is a channel to its instance, with what its caller has to know.
 func TestTheWayToAnActor(t *testing.T) {
@@ -56,7 +54,7 @@ func TestTheWayToAnActor(t *testing.T) {
 	opts := &wire.TaskOptions{Func: "grouped", NumReturns: 1, MaxRestarts: 1, MaxTaskRetries: 2, Groups: []wire.ConcurrencyGroup{{Name: "io", Max: 2}, {Max: 1}, {Name: "cpu", Max: 1}}}
 	a, l := s.spawn(opts, worker)
 	ways := s.askWay(driver, a)
-	s.wantWay("an actor that lives", ways, func(w *talk.Way) bool {
+	s.wantWay("an actor that lives", ways, func(w *wire.Way) bool {
 		return w.Instance == l && w.Channel != 0 && w.Retries == 2 && slices.Equal(w.Groups, []string{"", "io", "cpu"}) && w.Actor == ids.ActorID(a.ID)
 	})
 	for _, e := range s.out {
@@ -78,17 +76,17 @@ func TestTheWayIsWaitedFor(t *testing.T) {
 	}
 	l := s.grant(worker)
 	s.done(worker, l, s.executed(worker), inline(""))
-	s.wantWay("it is there", sent[*talk.Way](s, driver), func(w *talk.Way) bool { return w.Instance == l })
+	s.wantWay("it is there", sent[*wire.Way](s, driver), func(w *wire.Way) bool { return w.Instance == l })
 	b := s.create(&wire.TaskOptions{Func: "other", NumReturns: 1})
 	s.askWay(driver, b)
 	l = s.grant(apart)
 	s.done(apart, l, s.executed(apart), inline(""))
-	s.wantWay("it is in another process", sent[*talk.Way](s, driver), byOwner)
+	s.wantWay("it is in another process", sent[*wire.Way](s, driver), byOwner)
 	s.wantWay("and is asked for again", s.askWay(worker2, b), byOwner)
 	c := s.create(counter)
 	s.askWay(driver, c)
 	s.from(driver, &wire.KillActor{Actor: ids.ActorID(c.ID)})
-	s.wantWay("it dies before it lives", sent[*talk.Way](s, driver), func(w *talk.Way) bool { return w.Dead && w.Err.Code == errs.CodeActorDied })
+	s.wantWay("it dies before it lives", sent[*wire.Way](s, driver), func(w *wire.Way) bool { return w.Dead && w.Err.Code == errs.CodeActorDied })
 }
 
 // Where no channel may lead, calls go by the owner.
@@ -110,13 +108,13 @@ func TestNothingGoesStraightUnlessItIsSet(t *testing.T) {
 	a, l := s.spawn(mortal(1), worker)
 	s.wantWay("off", s.askWay(driver, a), byOwner)
 	call := s.callSpec(a, 1)
-	s.from(driver, &talk.Adopt{Spec: call})
-	if got := s.pushed(worker); len(sent[*talk.Adopted](s, driver)) != 1 || !slices.Equal(got, []ids.TaskID{call.ID}) {
+	s.from(driver, &wire.Adopt{Spec: call})
+	if got := s.pushed(worker); len(sent[*wire.Adopted](s, driver)) != 1 || !slices.Equal(got, []ids.TaskID{call.ID}) {
 		t.Errorf("an adopted call is submitted: pushed %v", got)
 	}
 	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
 	for _, e := range s.out {
-		if _, ok := e.Wire.(*talk.Over); ok {
+		if _, ok := e.Wire.(*wire.Over); ok {
 			t.Error("a client is told of a channel")
 		}
 	}
@@ -131,23 +129,23 @@ func TestARestartAndADeathAreTold(t *testing.T) {
 	a, l := s.spawn(mortal(1), worker)
 	c := s.channel(driver, a)
 	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
-	over := sent[*talk.Over](s, driver)
-	if len(over) != 1 || over[0].Channel != c || over[0].Next != direct.NextInstance || over[0].Keeps || over[0].Err.Code != errs.CodeActorUnavailable || over[0].Actor != ids.ActorID(a.ID) {
+	over := sent[*wire.Over](s, driver)
+	if len(over) != 1 || over[0].Channel != c || over[0].Next != wire.NextInstance || over[0].Keeps || over[0].Err.Code != errs.CodeActorUnavailable || over[0].Actor != ids.ActorID(a.ID) {
 		t.Fatalf("the restart is told as %+v", over)
 	}
-	s.wantWay("it restarts, and keeps no calls", s.askWay(worker2, a), func(w *talk.Way) bool { return w.Err.Code == errs.CodeActorUnavailable && !w.Dead })
+	s.wantWay("it restarts, and keeps no calls", s.askWay(worker2, a), func(w *wire.Way) bool { return w.Err.Code == errs.CodeActorUnavailable && !w.Dead })
 	l = s.grant(worker2)
 	s.done(worker2, l, s.executed(worker2), inline(""))
 	next := s.channel(driver, a)
 	if next == c {
 		t.Error("the channel to the next instance has an old number")
 	}
-	s.from(driver, &talk.HangUp{Channel: c}, &wire.KillActor{Actor: ids.ActorID(a.ID)})
-	over = sent[*talk.Over](s, driver)
-	if len(over) != 1 || over[0].Channel != next || over[0].Next != direct.NextNone || over[0].Err.Code != errs.CodeActorDied {
+	s.from(driver, &wire.HangUp{Channel: c}, &wire.KillActor{Actor: ids.ActorID(a.ID)})
+	over = sent[*wire.Over](s, driver)
+	if len(over) != 1 || over[0].Channel != next || over[0].Next != wire.NextNone || over[0].Err.Code != errs.CodeActorDied {
 		t.Fatalf("the death is told as %+v", over)
 	}
-	s.wantWay("it is dead", s.askWay(worker2, a), func(w *talk.Way) bool { return w.Dead && w.Err.Code == errs.CodeActorDied })
+	s.wantWay("it is dead", s.askWay(worker2, a), func(w *wire.Way) bool { return w.Dead && w.Err.Code == errs.CodeActorDied })
 }
 
 // Calls that have not begun wait for the next instance where an actor's calls do; so do those who ask.
@@ -156,7 +154,7 @@ func TestAnActorWithRetriesKeepsItsCalls(t *testing.T) {
 	a, l := s.spawn(&wire.TaskOptions{Func: "retried", NumReturns: 1, MaxRestarts: 1, MaxTaskRetries: 1}, worker)
 	s.channel(driver, a)
 	s.kill(worker, errs.CodeWorkerCrashed, 0, l)
-	if over := sent[*talk.Over](s, driver); len(over) != 1 || !over[0].Keeps {
+	if over := sent[*wire.Over](s, driver); len(over) != 1 || !over[0].Keeps {
 		t.Fatalf("told %+v", over)
 	}
 	if ways := s.askWay(driver, a); len(ways) != 0 {
@@ -164,7 +162,7 @@ func TestAnActorWithRetriesKeepsItsCalls(t *testing.T) {
 	}
 	l = s.grant(worker2)
 	s.done(worker2, l, s.executed(worker2), inline(""))
-	s.wantWay("the next instance", sent[*talk.Way](s, driver), func(w *talk.Way) bool { return w.Instance == l })
+	s.wantWay("the next instance", sent[*wire.Way](s, driver), func(w *wire.Way) bool { return w.Instance == l })
 }
 
 // An actor that was asked to end takes no calls of those who have no channel to it yet.
@@ -173,7 +171,7 @@ func TestAnActorThatEndsHasNoWay(t *testing.T) {
 	a, l := s.spawn(counter, worker)
 	call := s.call(a, 1)
 	s.from(driver, &wire.KillActor{Actor: ids.ActorID(a.ID), Stop: true})
-	s.wantWay("it ends", s.askWay(worker2, a), func(w *talk.Way) bool { return w.Dead && w.Err.Code == errs.CodeActorDied })
+	s.wantWay("it ends", s.askWay(worker2, a), func(w *wire.Way) bool { return w.Dead && w.Err.Code == errs.CodeActorDied })
 	s.done(worker, l, s.attempt(call), inline("1"))
 	s.closed(worker, a)
 }
@@ -183,16 +181,16 @@ func TestAWordOnAChannel(t *testing.T) {
 	s := straightScript(t)
 	a, l := s.spawn(mortal(1), worker)
 	c := s.channel(driver, a)
-	s.from(driver, &talk.AskWord{Channel: c})
-	if m := sent[*talk.StillThere](s, worker); len(m) != 1 || m[0].Instance != l || m[0].Channel != c {
+	s.from(driver, &wire.AskWord{Channel: c})
+	if m := sent[*wire.StillThere](s, worker); len(m) != 1 || m[0].Instance != l || m[0].Channel != c {
 		t.Fatalf("its host is asked %+v", m)
 	}
-	s.from(worker, &talk.Lives{Channel: c})
-	if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Next != direct.NextSame {
+	s.from(worker, &wire.Lives{Channel: c})
+	if over := sent[*wire.Over](s, driver); len(over) != 1 || over[0].Next != wire.NextSame {
 		t.Fatalf("told %+v", over)
 	}
-	s.from(driver, &talk.HangUp{Channel: c})
-	if m := sent[*talk.Dropped](s, worker); len(m) != 1 || m[0].Channel != c {
+	s.from(driver, &wire.HangUp{Channel: c})
+	if m := sent[*wire.Dropped](s, worker); len(m) != 1 || m[0].Channel != c {
 		t.Errorf("its host is told %+v", m)
 	}
 }
@@ -203,7 +201,7 @@ func TestNothingIsKeptOfDeadActors(t *testing.T) {
 	a, _ := s.spawn(counter, worker)
 	c := s.channel(driver, a)
 	s.from(driver, &wire.KillActor{Actor: ids.ActorID(a.ID)})
-	s.from(driver, &talk.HangUp{Channel: c}, &wire.Release{IDs: []ids.ObjectID{a.ID.Return(0)}})
+	s.from(driver, &wire.HangUp{Channel: c}, &wire.Release{IDs: []ids.ObjectID{a.ID.Return(0)}})
 	if s.c.actors.byID[ids.ActorID(a.ID)] != nil {
 		t.Fatal("the actor's record stays")
 	}
@@ -265,24 +263,24 @@ func TestACoreMadeAgainHearsOfChannels(t *testing.T) {
 		if !lost {
 			w.Actors = []ids.ActorID{ids.ActorID(a.ID)}
 		}
-		s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {&talk.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, h}, worker: {w}})
+		s.rebuildStraight(7, map[ids.ClientID][]wire.Msg{driver: {&wire.Linked{Actor: ids.ActorID(a.ID), Instance: l, Channel: c}, h}, worker: {w}})
 		if !lost {
-			if over := sent[*talk.Over](s, driver); len(over) != 0 {
+			if over := sent[*wire.Over](s, driver); len(over) != 0 {
 				t.Fatalf("of an instance that lives is told %+v", over)
 			}
 			s.kill(worker, errs.CodeWorkerCrashed, 0, l)
 		}
-		if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Channel != c || over[0].Next != direct.NextInstance {
+		if over := sent[*wire.Over](s, driver); len(over) != 1 || over[0].Channel != c || over[0].Next != wire.NextInstance {
 			t.Fatalf("lost %v: told %+v", lost, over)
 		}
-		s.from(driver, &talk.Linked{Actor: ids.ActorID(a.ID), Instance: 99, Channel: 98})
-		if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Channel != 98 {
+		s.from(driver, &wire.Linked{Actor: ids.ActorID(a.ID), Instance: 99, Channel: 98})
+		if over := sent[*wire.Over](s, driver); len(over) != 1 || over[0].Channel != 98 {
 			t.Errorf("of an instance before that is told %+v", over)
 		}
 	}
 	s := straightScript(t)
-	s.from(driver, &talk.Linked{Actor: ids.ActorID(ids.Derive(s.root, 77)), Instance: 9, Channel: 5})
-	if over := sent[*talk.Over](s, driver); len(over) != 1 || over[0].Next != direct.NextNone || over[0].Err.Code != errs.CodeActorDied {
+	s.from(driver, &wire.Linked{Actor: ids.ActorID(ids.Derive(s.root, 77)), Instance: 9, Channel: 5})
+	if over := sent[*wire.Over](s, driver); len(over) != 1 || over[0].Next != wire.NextNone || over[0].Err.Code != errs.CodeActorDied {
 		t.Errorf("of an actor that is forgotten is told %+v", over)
 	}
 }

@@ -502,6 +502,55 @@ func (Said) EnumDescriptor() ([]byte, []int) {
 	return file_mobula_proto_rawDescGZIP(), []int{8}
 }
 
+type Next int32
+
+const (
+	Next_NEXT_INSTANCE Next = 0
+	Next_NEXT_NONE     Next = 1
+	Next_NEXT_SAME     Next = 2
+)
+
+// Enum value maps for Next.
+var (
+	Next_name = map[int32]string{
+		0: "NEXT_INSTANCE",
+		1: "NEXT_NONE",
+		2: "NEXT_SAME",
+	}
+	Next_value = map[string]int32{
+		"NEXT_INSTANCE": 0,
+		"NEXT_NONE":     1,
+		"NEXT_SAME":     2,
+	}
+)
+
+func (x Next) Enum() *Next {
+	p := new(Next)
+	*p = x
+	return p
+}
+
+func (x Next) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Next) Descriptor() protoreflect.EnumDescriptor {
+	return file_mobula_proto_enumTypes[9].Descriptor()
+}
+
+func (Next) Type() protoreflect.EnumType {
+	return &file_mobula_proto_enumTypes[9]
+}
+
+func (x Next) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Next.Descriptor instead.
+func (Next) EnumDescriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{9}
+}
+
 // Frame is a frame's payload; a message's field number is its kind. Two peers that
 // use a generated decoder must read the fields one at a time to keep their order.
 type Frame struct {
@@ -548,13 +597,42 @@ type Frame struct {
 	ActorNews    []*ActorNews           `protobuf:"bytes,40,rep,name=actor_news,json=actorNews,proto3" json:"actor_news,omitempty"`
 	UnmapFile    []*UnmapFile           `protobuf:"bytes,41,rep,name=unmap_file,json=unmapFile,proto3" json:"unmap_file,omitempty"`
 	// On a channel between a process that calls and one with the actor (internal/direct), and nowhere else.
-	OpenChannel   []*OpenChannel `protobuf:"bytes,42,rep,name=open_channel,json=openChannel,proto3" json:"open_channel,omitempty"`
-	Method        []*Method      `protobuf:"bytes,43,rep,name=method,proto3" json:"method,omitempty"`
-	Call          []*Call        `protobuf:"bytes,44,rep,name=call,proto3" json:"call,omitempty"`
-	Withdraw      []*Withdraw    `protobuf:"bytes,45,rep,name=withdraw,proto3" json:"withdraw,omitempty"`
-	Took          []*Took        `protobuf:"bytes,46,rep,name=took,proto3" json:"took,omitempty"`
-	Answered      []*Answered    `protobuf:"bytes,47,rep,name=answered,proto3" json:"answered,omitempty"`
-	LastAnswer    []*LastAnswer  `protobuf:"bytes,48,rep,name=last_answer,json=lastAnswer,proto3" json:"last_answer,omitempty"`
+	OpenChannel []*OpenChannel `protobuf:"bytes,42,rep,name=open_channel,json=openChannel,proto3" json:"open_channel,omitempty"`
+	Method      []*Method      `protobuf:"bytes,43,rep,name=method,proto3" json:"method,omitempty"`
+	Call        []*Call        `protobuf:"bytes,44,rep,name=call,proto3" json:"call,omitempty"`
+	Withdraw    []*Withdraw    `protobuf:"bytes,45,rep,name=withdraw,proto3" json:"withdraw,omitempty"`
+	Took        []*Took        `protobuf:"bytes,46,rep,name=took,proto3" json:"took,omitempty"`
+	Answered    []*Answered    `protobuf:"bytes,47,rep,name=answered,proto3" json:"answered,omitempty"`
+	LastAnswer  []*LastAnswer  `protobuf:"bytes,48,rep,name=last_answer,json=lastAnswer,proto3" json:"last_answer,omitempty"`
+	Share       []*Share       `protobuf:"bytes,49,rep,name=share,proto3" json:"share,omitempty"`
+	Shared      []*Shared      `protobuf:"bytes,50,rep,name=shared,proto3" json:"shared,omitempty"`
+	// Of calls that go straight: between processes and the owner of the job. Only with clients that have said so in Hello.
+	AskWay        []*AskWay      `protobuf:"bytes,51,rep,name=ask_way,json=askWay,proto3" json:"ask_way,omitempty"`
+	AskWord       []*AskWord     `protobuf:"bytes,52,rep,name=ask_word,json=askWord,proto3" json:"ask_word,omitempty"`
+	HangUp        []*HangUp      `protobuf:"bytes,53,rep,name=hang_up,json=hangUp,proto3" json:"hang_up,omitempty"`
+	Linked        []*Linked      `protobuf:"bytes,54,rep,name=linked,proto3" json:"linked,omitempty"`
+	Adopt         []*Adopt       `protobuf:"bytes,55,rep,name=adopt,proto3" json:"adopt,omitempty"`
+	EndedCalls    []*EndedCalls  `protobuf:"bytes,56,rep,name=ended_calls,json=endedCalls,proto3" json:"ended_calls,omitempty"`
+	Mark          []*Mark        `protobuf:"bytes,57,rep,name=mark,proto3" json:"mark,omitempty"`
+	Marked        []*Marked      `protobuf:"bytes,58,rep,name=marked,proto3" json:"marked,omitempty"`
+	CancelCall    []*CancelCall  `protobuf:"bytes,59,rep,name=cancel_call,json=cancelCall,proto3" json:"cancel_call,omitempty"`
+	Way           []*Way         `protobuf:"bytes,60,rep,name=way,proto3" json:"way,omitempty"`
+	Over          []*Over        `protobuf:"bytes,61,rep,name=over,proto3" json:"over,omitempty"`
+	Adopted       []*Adopted     `protobuf:"bytes,62,rep,name=adopted,proto3" json:"adopted,omitempty"`
+	HostChannel   []*HostChannel `protobuf:"bytes,63,rep,name=host_channel,json=hostChannel,proto3" json:"host_channel,omitempty"`
+	StillThere    []*StillThere  `protobuf:"bytes,64,rep,name=still_there,json=stillThere,proto3" json:"still_there,omitempty"`
+	Where         []*Where       `protobuf:"bytes,65,rep,name=where,proto3" json:"where,omitempty"`
+	Unwanted      []*Unwanted    `protobuf:"bytes,66,rep,name=unwanted,proto3" json:"unwanted,omitempty"`
+	Dropped       []*Dropped     `protobuf:"bytes,67,rep,name=dropped,proto3" json:"dropped,omitempty"`
+	Lives         []*Lives       `protobuf:"bytes,68,rep,name=lives,proto3" json:"lives,omitempty"`
+	Told          []*Told        `protobuf:"bytes,69,rep,name=told,proto3" json:"told,omitempty"`
+	Runs          []*Runs        `protobuf:"bytes,70,rep,name=runs,proto3" json:"runs,omitempty"`
+	Ran           []*Ran         `protobuf:"bytes,71,rep,name=ran,proto3" json:"ran,omitempty"`
+	CancelMade    []*CancelMade  `protobuf:"bytes,72,rep,name=cancel_made,json=cancelMade,proto3" json:"cancel_made,omitempty"`
+	Waits         []*Waits       `protobuf:"bytes,73,rep,name=waits,proto3" json:"waits,omitempty"`
+	WaitOver      []*WaitOver    `protobuf:"bytes,74,rep,name=wait_over,json=waitOver,proto3" json:"wait_over,omitempty"`
+	StillWaits    []*StillWaits  `protobuf:"bytes,75,rep,name=still_waits,json=stillWaits,proto3" json:"still_waits,omitempty"`
+	CannotBegin   []*CannotBegin `protobuf:"bytes,76,rep,name=cannot_begin,json=cannotBegin,proto3" json:"cannot_begin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -921,6 +999,202 @@ func (x *Frame) GetAnswered() []*Answered {
 func (x *Frame) GetLastAnswer() []*LastAnswer {
 	if x != nil {
 		return x.LastAnswer
+	}
+	return nil
+}
+
+func (x *Frame) GetShare() []*Share {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+func (x *Frame) GetShared() []*Shared {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+func (x *Frame) GetAskWay() []*AskWay {
+	if x != nil {
+		return x.AskWay
+	}
+	return nil
+}
+
+func (x *Frame) GetAskWord() []*AskWord {
+	if x != nil {
+		return x.AskWord
+	}
+	return nil
+}
+
+func (x *Frame) GetHangUp() []*HangUp {
+	if x != nil {
+		return x.HangUp
+	}
+	return nil
+}
+
+func (x *Frame) GetLinked() []*Linked {
+	if x != nil {
+		return x.Linked
+	}
+	return nil
+}
+
+func (x *Frame) GetAdopt() []*Adopt {
+	if x != nil {
+		return x.Adopt
+	}
+	return nil
+}
+
+func (x *Frame) GetEndedCalls() []*EndedCalls {
+	if x != nil {
+		return x.EndedCalls
+	}
+	return nil
+}
+
+func (x *Frame) GetMark() []*Mark {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
+func (x *Frame) GetMarked() []*Marked {
+	if x != nil {
+		return x.Marked
+	}
+	return nil
+}
+
+func (x *Frame) GetCancelCall() []*CancelCall {
+	if x != nil {
+		return x.CancelCall
+	}
+	return nil
+}
+
+func (x *Frame) GetWay() []*Way {
+	if x != nil {
+		return x.Way
+	}
+	return nil
+}
+
+func (x *Frame) GetOver() []*Over {
+	if x != nil {
+		return x.Over
+	}
+	return nil
+}
+
+func (x *Frame) GetAdopted() []*Adopted {
+	if x != nil {
+		return x.Adopted
+	}
+	return nil
+}
+
+func (x *Frame) GetHostChannel() []*HostChannel {
+	if x != nil {
+		return x.HostChannel
+	}
+	return nil
+}
+
+func (x *Frame) GetStillThere() []*StillThere {
+	if x != nil {
+		return x.StillThere
+	}
+	return nil
+}
+
+func (x *Frame) GetWhere() []*Where {
+	if x != nil {
+		return x.Where
+	}
+	return nil
+}
+
+func (x *Frame) GetUnwanted() []*Unwanted {
+	if x != nil {
+		return x.Unwanted
+	}
+	return nil
+}
+
+func (x *Frame) GetDropped() []*Dropped {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+func (x *Frame) GetLives() []*Lives {
+	if x != nil {
+		return x.Lives
+	}
+	return nil
+}
+
+func (x *Frame) GetTold() []*Told {
+	if x != nil {
+		return x.Told
+	}
+	return nil
+}
+
+func (x *Frame) GetRuns() []*Runs {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
+func (x *Frame) GetRan() []*Ran {
+	if x != nil {
+		return x.Ran
+	}
+	return nil
+}
+
+func (x *Frame) GetCancelMade() []*CancelMade {
+	if x != nil {
+		return x.CancelMade
+	}
+	return nil
+}
+
+func (x *Frame) GetWaits() []*Waits {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *Frame) GetWaitOver() []*WaitOver {
+	if x != nil {
+		return x.WaitOver
+	}
+	return nil
+}
+
+func (x *Frame) GetStillWaits() []*StillWaits {
+	if x != nil {
+		return x.StillWaits
+	}
+	return nil
+}
+
+func (x *Frame) GetCannotBegin() []*CannotBegin {
+	if x != nil {
+		return x.CannotBegin
 	}
 	return nil
 }
@@ -2084,7 +2358,8 @@ type Hello struct {
 	Client        uint64                 `protobuf:"varint,9,opt,name=client,proto3" json:"client,omitempty"`
 	Program       *Program               `protobuf:"bytes,10,opt,name=program,proto3" json:"program,omitempty"`
 	Others        []*Program             `protobuf:"bytes,11,rep,name=others,proto3" json:"others,omitempty"`
-	Environ       []byte                 `protobuf:"bytes,12,opt,name=environ,proto3" json:"environ,omitempty"` // a driver's environment, which its workers get: NAME=value, each ended by a zero byte
+	Environ       []byte                 `protobuf:"bytes,12,opt,name=environ,proto3" json:"environ,omitempty"`    // a driver's environment, which its workers get: NAME=value, each ended by a zero byte
+	Straight      bool                   `protobuf:"varint,13,opt,name=straight,proto3" json:"straight,omitempty"` // the client takes part in calls that go straight
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2201,6 +2476,13 @@ func (x *Hello) GetEnviron() []byte {
 		return x.Environ
 	}
 	return nil
+}
+
+func (x *Hello) GetStraight() bool {
+	if x != nil {
+		return x.Straight
+	}
+	return false
 }
 
 type Program struct {
@@ -5337,11 +5619,2067 @@ func (*LastAnswer) Descriptor() ([]byte, []int) {
 	return file_mobula_proto_rawDescGZIP(), []int{65}
 }
 
+// Share asks, from the actor's end, that the owner is told of a call before its result is stored: Shared answers.
+type Share struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Share) Reset() {
+	*x = Share{}
+	mi := &file_mobula_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Share) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Share) ProtoMessage() {}
+
+func (x *Share) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Share.ProtoReflect.Descriptor instead.
+func (*Share) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *Share) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+type Shared struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`
+	Err           *Error                 `protobuf:"bytes,2,opt,name=err,proto3" json:"err,omitempty"` // why the owner cannot be told
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shared) Reset() {
+	*x = Shared{}
+	mi := &file_mobula_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shared) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shared) ProtoMessage() {}
+
+func (x *Shared) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shared.ProtoReflect.Descriptor instead.
+func (*Shared) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *Shared) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Shared) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
+type Wish struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Force         bool                   `protobuf:"varint,1,opt,name=force,proto3" json:"force,omitempty"`
+	Recursive     bool                   `protobuf:"varint,2,opt,name=recursive,proto3" json:"recursive,omitempty"`
+	Insist        bool                   `protobuf:"varint,3,opt,name=insist,proto3" json:"insist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wish) Reset() {
+	*x = Wish{}
+	mi := &file_mobula_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wish) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wish) ProtoMessage() {}
+
+func (x *Wish) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wish.ProtoReflect.Descriptor instead.
+func (*Wish) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *Wish) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *Wish) GetRecursive() bool {
+	if x != nil {
+		return x.Recursive
+	}
+	return false
+}
+
+func (x *Wish) GetInsist() bool {
+	if x != nil {
+		return x.Insist
+	}
+	return false
+}
+
+// AskWay asks how calls get to an actor: Way answers.
+type AskWay struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskWay) Reset() {
+	*x = AskWay{}
+	mi := &file_mobula_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskWay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskWay) ProtoMessage() {}
+
+func (x *AskWay) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskWay.ProtoReflect.Descriptor instead.
+func (*AskWay) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *AskWay) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+// AskWord asks what has become of a channel that has broken: Over answers.
+type AskWord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       uint64                 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskWord) Reset() {
+	*x = AskWord{}
+	mi := &file_mobula_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskWord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskWord) ProtoMessage() {}
+
+func (x *AskWord) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskWord.ProtoReflect.Descriptor instead.
+func (*AskWord) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *AskWord) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+type HangUp struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       uint64                 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HangUp) Reset() {
+	*x = HangUp{}
+	mi := &file_mobula_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HangUp) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HangUp) ProtoMessage() {}
+
+func (x *HangUp) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HangUp.ProtoReflect.Descriptor instead.
+func (*HangUp) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *HangUp) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+// Linked tells an owner that was made anew of a channel.
+type Linked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Instance      uint64                 `protobuf:"varint,2,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,3,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Linked) Reset() {
+	*x = Linked{}
+	mi := &file_mobula_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Linked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Linked) ProtoMessage() {}
+
+func (x *Linked) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Linked.ProtoReflect.Descriptor instead.
+func (*Linked) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *Linked) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *Linked) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Linked) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+// Adopt tells of a call: the client holds a handle on each of its returns from now on. Adopted answers the first one.
+type Adopt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spec          *TaskSpec              `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // required
+	Order         uint64                 `protobuf:"varint,2,opt,name=order,proto3" json:"order,omitempty"`
+	Channel       uint64                 `protobuf:"varint,3,opt,name=channel,proto3" json:"channel,omitempty"` // where it is; 0: nowhere
+	No            uint64                 `protobuf:"varint,4,opt,name=no,proto3" json:"no,omitempty"`           // there
+	Tries         int32                  `protobuf:"zigzag32,5,opt,name=tries,proto3" json:"tries,omitempty"`
+	Outcome       *CallOutcome           `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"` // absent: it has not ended
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Adopt) Reset() {
+	*x = Adopt{}
+	mi := &file_mobula_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adopt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adopt) ProtoMessage() {}
+
+func (x *Adopt) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Adopt.ProtoReflect.Descriptor instead.
+func (*Adopt) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *Adopt) GetSpec() *TaskSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *Adopt) GetOrder() uint64 {
+	if x != nil {
+		return x.Order
+	}
+	return 0
+}
+
+func (x *Adopt) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Adopt) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Adopt) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
+func (x *Adopt) GetOutcome() *CallOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type CallOutcome struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Results       []*Result              `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	Items         uint32                 `protobuf:"varint,2,opt,name=items,proto3" json:"items,omitempty"`
+	Err           *Error                 `protobuf:"bytes,3,opt,name=err,proto3" json:"err,omitempty"`
+	Ran           *Run                   `protobuf:"bytes,4,opt,name=ran,proto3" json:"ran,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallOutcome) Reset() {
+	*x = CallOutcome{}
+	mi := &file_mobula_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallOutcome) ProtoMessage() {}
+
+func (x *CallOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallOutcome.ProtoReflect.Descriptor instead.
+func (*CallOutcome) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *CallOutcome) GetResults() []*Result {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *CallOutcome) GetItems() uint32 {
+	if x != nil {
+		return x.Items
+	}
+	return 0
+}
+
+func (x *CallOutcome) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
+func (x *CallOutcome) GetRan() *Run {
+	if x != nil {
+		return x.Ran
+	}
+	return nil
+}
+
+type Run struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Worker        uint64                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	Lease         uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
+	Times         *Times                 `protobuf:"bytes,3,opt,name=times,proto3" json:"times,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Run) Reset() {
+	*x = Run{}
+	mi := &file_mobula_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Run) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Run) ProtoMessage() {}
+
+func (x *Run) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Run.ProtoReflect.Descriptor instead.
+func (*Run) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *Run) GetWorker() uint64 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *Run) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Run) GetTimes() *Times {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
+type EndedCalls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Counts        []*EndedCount          `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
+	Calls         []*EndedCall           `protobuf:"bytes,2,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedCalls) Reset() {
+	*x = EndedCalls{}
+	mi := &file_mobula_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedCalls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedCalls) ProtoMessage() {}
+
+func (x *EndedCalls) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedCalls.ProtoReflect.Descriptor instead.
+func (*EndedCalls) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *EndedCalls) GetCounts() []*EndedCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *EndedCalls) GetCalls() []*EndedCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+type EndedCount struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Opts          *TaskOptions           `protobuf:"bytes,1,opt,name=opts,proto3" json:"opts,omitempty"` // required
+	Finished      uint64                 `protobuf:"varint,2,opt,name=finished,proto3" json:"finished,omitempty"`
+	Failed        uint64                 `protobuf:"varint,3,opt,name=failed,proto3" json:"failed,omitempty"`
+	Cancelled     uint64                 `protobuf:"varint,4,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	Retried       uint64                 `protobuf:"varint,5,opt,name=retried,proto3" json:"retried,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedCount) Reset() {
+	*x = EndedCount{}
+	mi := &file_mobula_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedCount) ProtoMessage() {}
+
+func (x *EndedCount) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedCount.ProtoReflect.Descriptor instead.
+func (*EndedCount) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *EndedCount) GetOpts() *TaskOptions {
+	if x != nil {
+		return x.Opts
+	}
+	return nil
+}
+
+func (x *EndedCount) GetFinished() uint64 {
+	if x != nil {
+		return x.Finished
+	}
+	return 0
+}
+
+func (x *EndedCount) GetFailed() uint64 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *EndedCount) GetCancelled() uint64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return 0
+}
+
+func (x *EndedCount) GetRetried() uint64 {
+	if x != nil {
+		return x.Retried
+	}
+	return 0
+}
+
+type EndedCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spec          *TaskSpec              `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // required
+	At            int64                  `protobuf:"fixed64,2,opt,name=at,proto3" json:"at,omitempty"`
+	Tries         int32                  `protobuf:"zigzag32,3,opt,name=tries,proto3" json:"tries,omitempty"`
+	Err           *Error                 `protobuf:"bytes,4,opt,name=err,proto3" json:"err,omitempty"`
+	Ran           *Run                   `protobuf:"bytes,5,opt,name=ran,proto3" json:"ran,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndedCall) Reset() {
+	*x = EndedCall{}
+	mi := &file_mobula_proto_msgTypes[78]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndedCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndedCall) ProtoMessage() {}
+
+func (x *EndedCall) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[78]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndedCall.ProtoReflect.Descriptor instead.
+func (*EndedCall) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{78}
+}
+
+func (x *EndedCall) GetSpec() *TaskSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *EndedCall) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *EndedCall) GetTries() int32 {
+	if x != nil {
+		return x.Tries
+	}
+	return 0
+}
+
+func (x *EndedCall) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
+func (x *EndedCall) GetRan() *Run {
+	if x != nil {
+		return x.Ran
+	}
+	return nil
+}
+
+// Mark asks the owner of a job to say, by Marked, when it has taken what the client has said before.
+type Mark struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	No            uint64                 `protobuf:"varint,2,opt,name=no,proto3" json:"no,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mark) Reset() {
+	*x = Mark{}
+	mi := &file_mobula_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mark) ProtoMessage() {}
+
+func (x *Mark) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mark.ProtoReflect.Descriptor instead.
+func (*Mark) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *Mark) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *Mark) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+type Marked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
+	No            uint64                 `protobuf:"varint,2,opt,name=no,proto3" json:"no,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Marked) Reset() {
+	*x = Marked{}
+	mi := &file_mobula_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Marked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Marked) ProtoMessage() {}
+
+func (x *Marked) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Marked.ProtoReflect.Descriptor instead.
+func (*Marked) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *Marked) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *Marked) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+type CancelCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Actor         []byte                 `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	Wish          *Wish                  `protobuf:"bytes,3,opt,name=wish,proto3" json:"wish,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelCall) Reset() {
+	*x = CancelCall{}
+	mi := &file_mobula_proto_msgTypes[81]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelCall) ProtoMessage() {}
+
+func (x *CancelCall) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[81]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelCall.ProtoReflect.Descriptor instead.
+func (*CancelCall) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{81}
+}
+
+func (x *CancelCall) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *CancelCall) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *CancelCall) GetWish() *Wish {
+	if x != nil {
+		return x.Wish
+	}
+	return nil
+}
+
+// Way answers AskWay. Without err and by_owner it is a channel.
+type Way struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	ByOwner       bool                   `protobuf:"varint,2,opt,name=by_owner,json=byOwner,proto3" json:"by_owner,omitempty"` // calls are to be submitted
+	Dead          bool                   `protobuf:"varint,3,opt,name=dead,proto3" json:"dead,omitempty"`
+	Err           *Error                 `protobuf:"bytes,4,opt,name=err,proto3" json:"err,omitempty"`
+	Instance      uint64                 `protobuf:"varint,5,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,6,opt,name=channel,proto3" json:"channel,omitempty"`
+	Retries       int32                  `protobuf:"zigzag32,7,opt,name=retries,proto3" json:"retries,omitempty"`
+	Groups        []string               `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
+	Files         bool                   `protobuf:"varint,9,opt,name=files,proto3" json:"files,omitempty"` // two descriptors travel with the message
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Way) Reset() {
+	*x = Way{}
+	mi := &file_mobula_proto_msgTypes[82]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Way) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Way) ProtoMessage() {}
+
+func (x *Way) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[82]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Way.ProtoReflect.Descriptor instead.
+func (*Way) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{82}
+}
+
+func (x *Way) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *Way) GetByOwner() bool {
+	if x != nil {
+		return x.ByOwner
+	}
+	return false
+}
+
+func (x *Way) GetDead() bool {
+	if x != nil {
+		return x.Dead
+	}
+	return false
+}
+
+func (x *Way) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
+func (x *Way) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Way) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Way) GetRetries() int32 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *Way) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Way) GetFiles() bool {
+	if x != nil {
+		return x.Files
+	}
+	return false
+}
+
+type Over struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Actor         []byte                 `protobuf:"bytes,1,opt,name=actor,proto3" json:"actor,omitempty"`
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	Next          Next                   `protobuf:"varint,3,opt,name=next,proto3,enum=mobula.v1.Next" json:"next,omitempty"`
+	Keeps         bool                   `protobuf:"varint,4,opt,name=keeps,proto3" json:"keeps,omitempty"`
+	Err           *Error                 `protobuf:"bytes,5,opt,name=err,proto3" json:"err,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Over) Reset() {
+	*x = Over{}
+	mi := &file_mobula_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Over) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Over) ProtoMessage() {}
+
+func (x *Over) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Over.ProtoReflect.Descriptor instead.
+func (*Over) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{83}
+}
+
+func (x *Over) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *Over) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Over) GetNext() Next {
+	if x != nil {
+		return x.Next
+	}
+	return Next_NEXT_INSTANCE
+}
+
+func (x *Over) GetKeeps() bool {
+	if x != nil {
+		return x.Keeps
+	}
+	return false
+}
+
+func (x *Over) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
+type Adopted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Adopted) Reset() {
+	*x = Adopted{}
+	mi := &file_mobula_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adopted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adopted) ProtoMessage() {}
+
+func (x *Adopted) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Adopted.ProtoReflect.Descriptor instead.
+func (*Adopted) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *Adopted) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+// HostChannel gives an end of a channel: two descriptors travel with the message.
+type HostChannel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Instance      uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	Caller        uint64                 `protobuf:"varint,3,opt,name=caller,proto3" json:"caller,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HostChannel) Reset() {
+	*x = HostChannel{}
+	mi := &file_mobula_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HostChannel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HostChannel) ProtoMessage() {}
+
+func (x *HostChannel) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HostChannel.ProtoReflect.Descriptor instead.
+func (*HostChannel) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *HostChannel) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *HostChannel) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *HostChannel) GetCaller() uint64 {
+	if x != nil {
+		return x.Caller
+	}
+	return 0
+}
+
+type StillThere struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Instance      uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StillThere) Reset() {
+	*x = StillThere{}
+	mi := &file_mobula_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StillThere) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StillThere) ProtoMessage() {}
+
+func (x *StillThere) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StillThere.ProtoReflect.Descriptor instead.
+func (*StillThere) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *StillThere) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *StillThere) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+type Where struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Instance      uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	Numbers       []uint64               `protobuf:"varint,3,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Where) Reset() {
+	*x = Where{}
+	mi := &file_mobula_proto_msgTypes[87]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Where) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Where) ProtoMessage() {}
+
+func (x *Where) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[87]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Where.ProtoReflect.Descriptor instead.
+func (*Where) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{87}
+}
+
+func (x *Where) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Where) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Where) GetNumbers() []uint64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
+type Unwanted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Instance      uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	No            uint64                 `protobuf:"varint,3,opt,name=no,proto3" json:"no,omitempty"`
+	Wish          *Wish                  `protobuf:"bytes,4,opt,name=wish,proto3" json:"wish,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unwanted) Reset() {
+	*x = Unwanted{}
+	mi := &file_mobula_proto_msgTypes[88]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unwanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unwanted) ProtoMessage() {}
+
+func (x *Unwanted) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[88]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unwanted.ProtoReflect.Descriptor instead.
+func (*Unwanted) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{88}
+}
+
+func (x *Unwanted) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Unwanted) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Unwanted) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Unwanted) GetWish() *Wish {
+	if x != nil {
+		return x.Wish
+	}
+	return nil
+}
+
+type Dropped struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Instance      uint64                 `protobuf:"varint,1,opt,name=instance,proto3" json:"instance,omitempty"`
+	Channel       uint64                 `protobuf:"varint,2,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dropped) Reset() {
+	*x = Dropped{}
+	mi := &file_mobula_proto_msgTypes[89]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dropped) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dropped) ProtoMessage() {}
+
+func (x *Dropped) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[89]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dropped.ProtoReflect.Descriptor instead.
+func (*Dropped) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{89}
+}
+
+func (x *Dropped) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Dropped) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+type Lives struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       uint64                 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lives) Reset() {
+	*x = Lives{}
+	mi := &file_mobula_proto_msgTypes[90]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lives) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lives) ProtoMessage() {}
+
+func (x *Lives) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[90]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lives.ProtoReflect.Descriptor instead.
+func (*Lives) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{90}
+}
+
+func (x *Lives) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+type Told struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       uint64                 `protobuf:"varint,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	No            uint64                 `protobuf:"varint,2,opt,name=no,proto3" json:"no,omitempty"`
+	NeverCame     bool                   `protobuf:"varint,3,opt,name=never_came,json=neverCame,proto3" json:"never_came,omitempty"`
+	Said          Said                   `protobuf:"varint,4,opt,name=said,proto3,enum=mobula.v1.Said" json:"said,omitempty"`
+	Outcome       *CallOutcome           `protobuf:"bytes,5,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Told) Reset() {
+	*x = Told{}
+	mi := &file_mobula_proto_msgTypes[91]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Told) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Told) ProtoMessage() {}
+
+func (x *Told) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[91]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Told.ProtoReflect.Descriptor instead.
+func (*Told) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{91}
+}
+
+func (x *Told) GetChannel() uint64 {
+	if x != nil {
+		return x.Channel
+	}
+	return 0
+}
+
+func (x *Told) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Told) GetNeverCame() bool {
+	if x != nil {
+		return x.NeverCame
+	}
+	return false
+}
+
+func (x *Told) GetSaid() Said {
+	if x != nil {
+		return x.Said
+	}
+	return Said_SAID_NOTHING
+}
+
+func (x *Told) GetOutcome() *CallOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+type Runs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Actor         []byte                 `protobuf:"bytes,2,opt,name=actor,proto3" json:"actor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Runs) Reset() {
+	*x = Runs{}
+	mi := &file_mobula_proto_msgTypes[92]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Runs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Runs) ProtoMessage() {}
+
+func (x *Runs) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[92]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Runs.ProtoReflect.Descriptor instead.
+func (*Runs) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{92}
+}
+
+func (x *Runs) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Runs) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+type Ran struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ran) Reset() {
+	*x = Ran{}
+	mi := &file_mobula_proto_msgTypes[93]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ran) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ran) ProtoMessage() {}
+
+func (x *Ran) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[93]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ran.ProtoReflect.Descriptor instead.
+func (*Ran) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{93}
+}
+
+func (x *Ran) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+type CancelMade struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Wish          *Wish                  `protobuf:"bytes,2,opt,name=wish,proto3" json:"wish,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelMade) Reset() {
+	*x = CancelMade{}
+	mi := &file_mobula_proto_msgTypes[94]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelMade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CancelMade) ProtoMessage() {}
+
+func (x *CancelMade) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[94]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelMade.ProtoReflect.Descriptor instead.
+func (*CancelMade) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{94}
+}
+
+func (x *CancelMade) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *CancelMade) GetWish() *Wish {
+	if x != nil {
+		return x.Wish
+	}
+	return nil
+}
+
+type Waits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`
+	Task          []byte                 `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Actor         []byte                 `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	Instance      uint64                 `protobuf:"varint,5,opt,name=instance,proto3" json:"instance,omitempty"`
+	Group         string                 `protobuf:"bytes,6,opt,name=group,proto3" json:"group,omitempty"`
+	Needs         []*Need                `protobuf:"bytes,7,rep,name=needs,proto3" json:"needs,omitempty"`
+	Round         uint64                 `protobuf:"varint,8,opt,name=round,proto3" json:"round,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Waits) Reset() {
+	*x = Waits{}
+	mi := &file_mobula_proto_msgTypes[95]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Waits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Waits) ProtoMessage() {}
+
+func (x *Waits) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[95]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Waits.ProtoReflect.Descriptor instead.
+func (*Waits) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{95}
+}
+
+func (x *Waits) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *Waits) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *Waits) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Waits) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *Waits) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
+	}
+	return 0
+}
+
+func (x *Waits) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Waits) GetNeeds() []*Need {
+	if x != nil {
+		return x.Needs
+	}
+	return nil
+}
+
+func (x *Waits) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+type Need struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Object        []byte                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	Call          bool                   `protobuf:"varint,2,opt,name=call,proto3" json:"call,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Actor         []byte                 `protobuf:"bytes,4,opt,name=actor,proto3" json:"actor,omitempty"`
+	Group         string                 `protobuf:"bytes,5,opt,name=group,proto3" json:"group,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Need) Reset() {
+	*x = Need{}
+	mi := &file_mobula_proto_msgTypes[96]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Need) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Need) ProtoMessage() {}
+
+func (x *Need) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[96]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Need.ProtoReflect.Descriptor instead.
+func (*Need) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{96}
+}
+
+func (x *Need) GetObject() []byte {
+	if x != nil {
+		return x.Object
+	}
+	return nil
+}
+
+func (x *Need) GetCall() bool {
+	if x != nil {
+		return x.Call
+	}
+	return false
+}
+
+func (x *Need) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Need) GetActor() []byte {
+	if x != nil {
+		return x.Actor
+	}
+	return nil
+}
+
+func (x *Need) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+type WaitOver struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`
+	Task          []byte                 `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitOver) Reset() {
+	*x = WaitOver{}
+	mi := &file_mobula_proto_msgTypes[97]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitOver) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitOver) ProtoMessage() {}
+
+func (x *WaitOver) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[97]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitOver.ProtoReflect.Descriptor instead.
+func (*WaitOver) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{97}
+}
+
+func (x *WaitOver) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *WaitOver) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+type StillWaits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	No            uint64                 `protobuf:"varint,1,opt,name=no,proto3" json:"no,omitempty"`
+	Round         uint64                 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StillWaits) Reset() {
+	*x = StillWaits{}
+	mi := &file_mobula_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StillWaits) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StillWaits) ProtoMessage() {}
+
+func (x *StillWaits) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StillWaits.ProtoReflect.Descriptor instead.
+func (*StillWaits) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{98}
+}
+
+func (x *StillWaits) GetNo() uint64 {
+	if x != nil {
+		return x.No
+	}
+	return 0
+}
+
+func (x *StillWaits) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+type CannotBegin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Task          []byte                 `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	Err           *Error                 `protobuf:"bytes,2,opt,name=err,proto3" json:"err,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CannotBegin) Reset() {
+	*x = CannotBegin{}
+	mi := &file_mobula_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CannotBegin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CannotBegin) ProtoMessage() {}
+
+func (x *CannotBegin) ProtoReflect() protoreflect.Message {
+	mi := &file_mobula_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CannotBegin.ProtoReflect.Descriptor instead.
+func (*CannotBegin) Descriptor() ([]byte, []int) {
+	return file_mobula_proto_rawDescGZIP(), []int{99}
+}
+
+func (x *CannotBegin) GetTask() []byte {
+	if x != nil {
+		return x.Task
+	}
+	return nil
+}
+
+func (x *CannotBegin) GetErr() *Error {
+	if x != nil {
+		return x.Err
+	}
+	return nil
+}
+
 var File_mobula_proto protoreflect.FileDescriptor
 
 const file_mobula_proto_rawDesc = "" +
 	"\n" +
-	"\fmobula.proto\x12\tmobula.v1\"\xad\x11\n" +
+	"\fmobula.proto\x12\tmobula.v1\"\xa2\x1b\n" +
 	"\x05Frame\x12&\n" +
 	"\x05hello\x18\x01 \x03(\v2\x10.mobula.v1.HelloR\x05hello\x12,\n" +
 	"\awelcome\x18\x02 \x03(\v2\x12.mobula.v1.WelcomeR\awelcome\x12 \n" +
@@ -5401,7 +7739,40 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04took\x18. \x03(\v2\x0f.mobula.v1.TookR\x04took\x12/\n" +
 	"\banswered\x18/ \x03(\v2\x13.mobula.v1.AnsweredR\banswered\x126\n" +
 	"\vlast_answer\x180 \x03(\v2\x15.mobula.v1.LastAnswerR\n" +
-	"lastAnswer\"C\n" +
+	"lastAnswer\x12&\n" +
+	"\x05share\x181 \x03(\v2\x10.mobula.v1.ShareR\x05share\x12)\n" +
+	"\x06shared\x182 \x03(\v2\x11.mobula.v1.SharedR\x06shared\x12*\n" +
+	"\aask_way\x183 \x03(\v2\x11.mobula.v1.AskWayR\x06askWay\x12-\n" +
+	"\bask_word\x184 \x03(\v2\x12.mobula.v1.AskWordR\aaskWord\x12*\n" +
+	"\ahang_up\x185 \x03(\v2\x11.mobula.v1.HangUpR\x06hangUp\x12)\n" +
+	"\x06linked\x186 \x03(\v2\x11.mobula.v1.LinkedR\x06linked\x12&\n" +
+	"\x05adopt\x187 \x03(\v2\x10.mobula.v1.AdoptR\x05adopt\x126\n" +
+	"\vended_calls\x188 \x03(\v2\x15.mobula.v1.EndedCallsR\n" +
+	"endedCalls\x12#\n" +
+	"\x04mark\x189 \x03(\v2\x0f.mobula.v1.MarkR\x04mark\x12)\n" +
+	"\x06marked\x18: \x03(\v2\x11.mobula.v1.MarkedR\x06marked\x126\n" +
+	"\vcancel_call\x18; \x03(\v2\x15.mobula.v1.CancelCallR\n" +
+	"cancelCall\x12 \n" +
+	"\x03way\x18< \x03(\v2\x0e.mobula.v1.WayR\x03way\x12#\n" +
+	"\x04over\x18= \x03(\v2\x0f.mobula.v1.OverR\x04over\x12,\n" +
+	"\aadopted\x18> \x03(\v2\x12.mobula.v1.AdoptedR\aadopted\x129\n" +
+	"\fhost_channel\x18? \x03(\v2\x16.mobula.v1.HostChannelR\vhostChannel\x126\n" +
+	"\vstill_there\x18@ \x03(\v2\x15.mobula.v1.StillThereR\n" +
+	"stillThere\x12&\n" +
+	"\x05where\x18A \x03(\v2\x10.mobula.v1.WhereR\x05where\x12/\n" +
+	"\bunwanted\x18B \x03(\v2\x13.mobula.v1.UnwantedR\bunwanted\x12,\n" +
+	"\adropped\x18C \x03(\v2\x12.mobula.v1.DroppedR\adropped\x12&\n" +
+	"\x05lives\x18D \x03(\v2\x10.mobula.v1.LivesR\x05lives\x12#\n" +
+	"\x04told\x18E \x03(\v2\x0f.mobula.v1.ToldR\x04told\x12#\n" +
+	"\x04runs\x18F \x03(\v2\x0f.mobula.v1.RunsR\x04runs\x12 \n" +
+	"\x03ran\x18G \x03(\v2\x0e.mobula.v1.RanR\x03ran\x126\n" +
+	"\vcancel_made\x18H \x03(\v2\x15.mobula.v1.CancelMadeR\n" +
+	"cancelMade\x12&\n" +
+	"\x05waits\x18I \x03(\v2\x10.mobula.v1.WaitsR\x05waits\x120\n" +
+	"\twait_over\x18J \x03(\v2\x13.mobula.v1.WaitOverR\bwaitOver\x126\n" +
+	"\vstill_waits\x18K \x03(\v2\x15.mobula.v1.StillWaitsR\n" +
+	"stillWaits\x129\n" +
+	"\fcannot_begin\x18L \x03(\v2\x16.mobula.v1.CannotBeginR\vcannotBegin\"C\n" +
 	"\x05Value\x12\x12\n" +
 	"\x04meta\x18\x01 \x01(\fR\x04meta\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
@@ -5500,7 +7871,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04args\x18\x03 \x03(\v2\x13.mobula.v1.ArgValueR\x04args\"<\n" +
 	"\bFuncInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\xfe\x02\n" +
+	"\tsignature\x18\x02 \x01(\x06R\tsignature\"\x9a\x03\n" +
 	"\x05Hello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1f\n" +
 	"\vmin_version\x18\x02 \x01(\rR\n" +
@@ -5515,7 +7886,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\aprogram\x18\n" +
 	" \x01(\v2\x12.mobula.v1.ProgramR\aprogram\x12*\n" +
 	"\x06others\x18\v \x03(\v2\x12.mobula.v1.ProgramR\x06others\x12\x18\n" +
-	"\aenviron\x18\f \x01(\fR\aenviron\"\x9d\x01\n" +
+	"\aenviron\x18\f \x01(\fR\aenviron\x12\x1a\n" +
+	"\bstraight\x18\r \x01(\bR\bstraight\"\x9d\x01\n" +
 	"\aProgram\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
@@ -5743,7 +8115,151 @@ const file_mobula_proto_rawDesc = "" +
 	"\x05times\x18\n" +
 	" \x01(\v2\x10.mobula.v1.TimesR\x05times\"\f\n" +
 	"\n" +
-	"LastAnswer*U\n" +
+	"LastAnswer\"\x17\n" +
+	"\x05Share\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\"<\n" +
+	"\x06Shared\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\x12\"\n" +
+	"\x03err\x18\x02 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"R\n" +
+	"\x04Wish\x12\x14\n" +
+	"\x05force\x18\x01 \x01(\bR\x05force\x12\x1c\n" +
+	"\trecursive\x18\x02 \x01(\bR\trecursive\x12\x16\n" +
+	"\x06insist\x18\x03 \x01(\bR\x06insist\"\x1e\n" +
+	"\x06AskWay\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\"#\n" +
+	"\aAskWord\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\x04R\achannel\"\"\n" +
+	"\x06HangUp\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\x04R\achannel\"T\n" +
+	"\x06Linked\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x1a\n" +
+	"\binstance\x18\x02 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x03 \x01(\x04R\achannel\"\xb8\x01\n" +
+	"\x05Adopt\x12'\n" +
+	"\x04spec\x18\x01 \x01(\v2\x13.mobula.v1.TaskSpecR\x04spec\x12\x14\n" +
+	"\x05order\x18\x02 \x01(\x04R\x05order\x12\x18\n" +
+	"\achannel\x18\x03 \x01(\x04R\achannel\x12\x0e\n" +
+	"\x02no\x18\x04 \x01(\x04R\x02no\x12\x14\n" +
+	"\x05tries\x18\x05 \x01(\x11R\x05tries\x120\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x16.mobula.v1.CallOutcomeR\aoutcome\"\x96\x01\n" +
+	"\vCallOutcome\x12+\n" +
+	"\aresults\x18\x01 \x03(\v2\x11.mobula.v1.ResultR\aresults\x12\x14\n" +
+	"\x05items\x18\x02 \x01(\rR\x05items\x12\"\n" +
+	"\x03err\x18\x03 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12 \n" +
+	"\x03ran\x18\x04 \x01(\v2\x0e.mobula.v1.RunR\x03ran\"[\n" +
+	"\x03Run\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\x04R\x06worker\x12\x14\n" +
+	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12&\n" +
+	"\x05times\x18\x03 \x01(\v2\x10.mobula.v1.TimesR\x05times\"g\n" +
+	"\n" +
+	"EndedCalls\x12-\n" +
+	"\x06counts\x18\x01 \x03(\v2\x15.mobula.v1.EndedCountR\x06counts\x12*\n" +
+	"\x05calls\x18\x02 \x03(\v2\x14.mobula.v1.EndedCallR\x05calls\"\xa4\x01\n" +
+	"\n" +
+	"EndedCount\x12*\n" +
+	"\x04opts\x18\x01 \x01(\v2\x16.mobula.v1.TaskOptionsR\x04opts\x12\x1a\n" +
+	"\bfinished\x18\x02 \x01(\x04R\bfinished\x12\x16\n" +
+	"\x06failed\x18\x03 \x01(\x04R\x06failed\x12\x1c\n" +
+	"\tcancelled\x18\x04 \x01(\x04R\tcancelled\x12\x18\n" +
+	"\aretried\x18\x05 \x01(\x04R\aretried\"\xa0\x01\n" +
+	"\tEndedCall\x12'\n" +
+	"\x04spec\x18\x01 \x01(\v2\x13.mobula.v1.TaskSpecR\x04spec\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x10R\x02at\x12\x14\n" +
+	"\x05tries\x18\x03 \x01(\x11R\x05tries\x12\"\n" +
+	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12 \n" +
+	"\x03ran\x18\x05 \x01(\v2\x0e.mobula.v1.RunR\x03ran\"(\n" +
+	"\x04Mark\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x0e\n" +
+	"\x02no\x18\x02 \x01(\x04R\x02no\"*\n" +
+	"\x06Marked\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x0e\n" +
+	"\x02no\x18\x02 \x01(\x04R\x02no\"[\n" +
+	"\n" +
+	"CancelCall\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
+	"\x05actor\x18\x02 \x01(\fR\x05actor\x12#\n" +
+	"\x04wish\x18\x03 \x01(\v2\x0f.mobula.v1.WishR\x04wish\"\xec\x01\n" +
+	"\x03Way\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x19\n" +
+	"\bby_owner\x18\x02 \x01(\bR\abyOwner\x12\x12\n" +
+	"\x04dead\x18\x03 \x01(\bR\x04dead\x12\"\n" +
+	"\x03err\x18\x04 \x01(\v2\x10.mobula.v1.ErrorR\x03err\x12\x1a\n" +
+	"\binstance\x18\x05 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x06 \x01(\x04R\achannel\x12\x18\n" +
+	"\aretries\x18\a \x01(\x11R\aretries\x12\x16\n" +
+	"\x06groups\x18\b \x03(\tR\x06groups\x12\x14\n" +
+	"\x05files\x18\t \x01(\bR\x05files\"\x95\x01\n" +
+	"\x04Over\x12\x14\n" +
+	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\x12#\n" +
+	"\x04next\x18\x03 \x01(\x0e2\x0f.mobula.v1.NextR\x04next\x12\x14\n" +
+	"\x05keeps\x18\x04 \x01(\bR\x05keeps\x12\"\n" +
+	"\x03err\x18\x05 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"\x1d\n" +
+	"\aAdopted\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\"[\n" +
+	"\vHostChannel\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\x12\x16\n" +
+	"\x06caller\x18\x03 \x01(\x04R\x06caller\"B\n" +
+	"\n" +
+	"StillThere\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\"W\n" +
+	"\x05Where\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\x12\x18\n" +
+	"\anumbers\x18\x03 \x03(\x04R\anumbers\"u\n" +
+	"\bUnwanted\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\x12\x0e\n" +
+	"\x02no\x18\x03 \x01(\x04R\x02no\x12#\n" +
+	"\x04wish\x18\x04 \x01(\v2\x0f.mobula.v1.WishR\x04wish\"?\n" +
+	"\aDropped\x12\x1a\n" +
+	"\binstance\x18\x01 \x01(\x04R\binstance\x12\x18\n" +
+	"\achannel\x18\x02 \x01(\x04R\achannel\"!\n" +
+	"\x05Lives\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\x04R\achannel\"\xa6\x01\n" +
+	"\x04Told\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\x04R\achannel\x12\x0e\n" +
+	"\x02no\x18\x02 \x01(\x04R\x02no\x12\x1d\n" +
+	"\n" +
+	"never_came\x18\x03 \x01(\bR\tneverCame\x12#\n" +
+	"\x04said\x18\x04 \x01(\x0e2\x0f.mobula.v1.SaidR\x04said\x120\n" +
+	"\aoutcome\x18\x05 \x01(\v2\x16.mobula.v1.CallOutcomeR\aoutcome\"0\n" +
+	"\x04Runs\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
+	"\x05actor\x18\x02 \x01(\fR\x05actor\"\x19\n" +
+	"\x03Ran\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\"E\n" +
+	"\n" +
+	"CancelMade\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\x12#\n" +
+	"\x04wish\x18\x02 \x01(\v2\x0f.mobula.v1.WishR\x04wish\"\xc4\x01\n" +
+	"\x05Waits\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\fR\x04task\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05actor\x18\x04 \x01(\fR\x05actor\x12\x1a\n" +
+	"\binstance\x18\x05 \x01(\x04R\binstance\x12\x14\n" +
+	"\x05group\x18\x06 \x01(\tR\x05group\x12%\n" +
+	"\x05needs\x18\a \x03(\v2\x0f.mobula.v1.NeedR\x05needs\x12\x14\n" +
+	"\x05round\x18\b \x01(\x04R\x05round\"r\n" +
+	"\x04Need\x12\x16\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12\x12\n" +
+	"\x04call\x18\x02 \x01(\bR\x04call\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05actor\x18\x04 \x01(\fR\x05actor\x12\x14\n" +
+	"\x05group\x18\x05 \x01(\tR\x05group\".\n" +
+	"\bWaitOver\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\fR\x04task\"2\n" +
+	"\n" +
+	"StillWaits\x12\x0e\n" +
+	"\x02no\x18\x01 \x01(\x04R\x02no\x12\x14\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\"E\n" +
+	"\vCannotBegin\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\fR\x04task\x12\"\n" +
+	"\x03err\x18\x02 \x01(\v2\x10.mobula.v1.ErrorR\x03err*U\n" +
 	"\n" +
 	"ResultKind\x12\x0f\n" +
 	"\vRESULT_NONE\x10\x00\x12\x11\n" +
@@ -5791,7 +8307,11 @@ const file_mobula_proto_rawDesc = "" +
 	"SAID_WAITS\x10\x01\x12\x0e\n" +
 	"\n" +
 	"SAID_BEGUN\x10\x02\x12\x10\n" +
-	"\fSAID_CULPRIT\x10\x03B\x10Z\x0emobula/wire/pbb\x06proto3"
+	"\fSAID_CULPRIT\x10\x03*7\n" +
+	"\x04Next\x12\x11\n" +
+	"\rNEXT_INSTANCE\x10\x00\x12\r\n" +
+	"\tNEXT_NONE\x10\x01\x12\r\n" +
+	"\tNEXT_SAME\x10\x02B\x10Z\x0emobula/wire/pbb\x06proto3"
 
 var (
 	file_mobula_proto_rawDescOnce sync.Once
@@ -5805,8 +8325,8 @@ func file_mobula_proto_rawDescGZIP() []byte {
 	return file_mobula_proto_rawDescData
 }
 
-var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
+var file_mobula_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_mobula_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
 var file_mobula_proto_goTypes = []any{
 	(ResultKind)(0),          // 0: mobula.v1.ResultKind
 	(LabelOp)(0),             // 1: mobula.v1.LabelOp
@@ -5817,183 +8337,269 @@ var file_mobula_proto_goTypes = []any{
 	(ActorState)(0),          // 6: mobula.v1.ActorState
 	(Component)(0),           // 7: mobula.v1.Component
 	(Said)(0),                // 8: mobula.v1.Said
-	(*Frame)(nil),            // 9: mobula.v1.Frame
-	(*Value)(nil),            // 10: mobula.v1.Value
-	(*Extent)(nil),           // 11: mobula.v1.Extent
-	(*Result)(nil),           // 12: mobula.v1.Result
-	(*Error)(nil),            // 13: mobula.v1.Error
-	(*TraceContext)(nil),     // 14: mobula.v1.TraceContext
-	(*Resource)(nil),         // 15: mobula.v1.Resource
-	(*ConcurrencyGroup)(nil), // 16: mobula.v1.ConcurrencyGroup
-	(*TaskOptions)(nil),      // 17: mobula.v1.TaskOptions
-	(*LabelMatch)(nil),       // 18: mobula.v1.LabelMatch
-	(*Arg)(nil),              // 19: mobula.v1.Arg
-	(*TaskSpec)(nil),         // 20: mobula.v1.TaskSpec
-	(*ArgValue)(nil),         // 21: mobula.v1.ArgValue
-	(*ExecTask)(nil),         // 22: mobula.v1.ExecTask
-	(*FuncInfo)(nil),         // 23: mobula.v1.FuncInfo
-	(*Hello)(nil),            // 24: mobula.v1.Hello
-	(*Program)(nil),          // 25: mobula.v1.Program
-	(*Welcome)(nil),          // 26: mobula.v1.Welcome
-	(*Bye)(nil),              // 27: mobula.v1.Bye
-	(*Submit)(nil),           // 28: mobula.v1.Submit
-	(*PutValue)(nil),         // 29: mobula.v1.PutValue
-	(*Seal)(nil),             // 30: mobula.v1.Seal
-	(*Get)(nil),              // 31: mobula.v1.Get
-	(*Unget)(nil),            // 32: mobula.v1.Unget
-	(*AddRef)(nil),           // 33: mobula.v1.AddRef
-	(*Release)(nil),          // 34: mobula.v1.Release
-	(*Cancel)(nil),           // 35: mobula.v1.Cancel
-	(*KillActor)(nil),        // 36: mobula.v1.KillActor
-	(*WatchActor)(nil),       // 37: mobula.v1.WatchActor
-	(*ActorNews)(nil),        // 38: mobula.v1.ActorNews
-	(*Resolved)(nil),         // 39: mobula.v1.Resolved
-	(*StreamNext)(nil),       // 40: mobula.v1.StreamNext
-	(*Create)(nil),           // 41: mobula.v1.Create
-	(*Created)(nil),          // 42: mobula.v1.Created
-	(*Abort)(nil),            // 43: mobula.v1.Abort
-	(*Unpin)(nil),            // 44: mobula.v1.Unpin
-	(*MapFile)(nil),          // 45: mobula.v1.MapFile
-	(*UnmapFile)(nil),        // 46: mobula.v1.UnmapFile
-	(*Collect)(nil),          // 47: mobula.v1.Collect
-	(*Credit)(nil),           // 48: mobula.v1.Credit
-	(*Exec)(nil),             // 49: mobula.v1.Exec
-	(*CancelTask)(nil),       // 50: mobula.v1.CancelTask
-	(*StopActor)(nil),        // 51: mobula.v1.StopActor
-	(*ActorStopped)(nil),     // 52: mobula.v1.ActorStopped
-	(*Drain)(nil),            // 53: mobula.v1.Drain
-	(*Resume)(nil),           // 54: mobula.v1.Resume
-	(*StreamAck)(nil),        // 55: mobula.v1.StreamAck
-	(*Unneeded)(nil),         // 56: mobula.v1.Unneeded
-	(*Times)(nil),            // 57: mobula.v1.Times
-	(*Done)(nil),             // 58: mobula.v1.Done
-	(*StreamItem)(nil),       // 59: mobula.v1.StreamItem
-	(*Blocked)(nil),          // 60: mobula.v1.Blocked
-	(*Unblocked)(nil),        // 61: mobula.v1.Unblocked
-	(*Stats)(nil),            // 62: mobula.v1.Stats
-	(*Request)(nil),          // 63: mobula.v1.Request
-	(*Reply)(nil),            // 64: mobula.v1.Reply
-	(*Resync)(nil),           // 65: mobula.v1.Resync
-	(*Holdings)(nil),         // 66: mobula.v1.Holdings
-	(*Attempt)(nil),          // 67: mobula.v1.Attempt
-	(*OpenChannel)(nil),      // 68: mobula.v1.OpenChannel
-	(*Method)(nil),           // 69: mobula.v1.Method
-	(*Call)(nil),             // 70: mobula.v1.Call
-	(*Withdraw)(nil),         // 71: mobula.v1.Withdraw
-	(*Took)(nil),             // 72: mobula.v1.Took
-	(*Answered)(nil),         // 73: mobula.v1.Answered
-	(*LastAnswer)(nil),       // 74: mobula.v1.LastAnswer
+	(Next)(0),                // 9: mobula.v1.Next
+	(*Frame)(nil),            // 10: mobula.v1.Frame
+	(*Value)(nil),            // 11: mobula.v1.Value
+	(*Extent)(nil),           // 12: mobula.v1.Extent
+	(*Result)(nil),           // 13: mobula.v1.Result
+	(*Error)(nil),            // 14: mobula.v1.Error
+	(*TraceContext)(nil),     // 15: mobula.v1.TraceContext
+	(*Resource)(nil),         // 16: mobula.v1.Resource
+	(*ConcurrencyGroup)(nil), // 17: mobula.v1.ConcurrencyGroup
+	(*TaskOptions)(nil),      // 18: mobula.v1.TaskOptions
+	(*LabelMatch)(nil),       // 19: mobula.v1.LabelMatch
+	(*Arg)(nil),              // 20: mobula.v1.Arg
+	(*TaskSpec)(nil),         // 21: mobula.v1.TaskSpec
+	(*ArgValue)(nil),         // 22: mobula.v1.ArgValue
+	(*ExecTask)(nil),         // 23: mobula.v1.ExecTask
+	(*FuncInfo)(nil),         // 24: mobula.v1.FuncInfo
+	(*Hello)(nil),            // 25: mobula.v1.Hello
+	(*Program)(nil),          // 26: mobula.v1.Program
+	(*Welcome)(nil),          // 27: mobula.v1.Welcome
+	(*Bye)(nil),              // 28: mobula.v1.Bye
+	(*Submit)(nil),           // 29: mobula.v1.Submit
+	(*PutValue)(nil),         // 30: mobula.v1.PutValue
+	(*Seal)(nil),             // 31: mobula.v1.Seal
+	(*Get)(nil),              // 32: mobula.v1.Get
+	(*Unget)(nil),            // 33: mobula.v1.Unget
+	(*AddRef)(nil),           // 34: mobula.v1.AddRef
+	(*Release)(nil),          // 35: mobula.v1.Release
+	(*Cancel)(nil),           // 36: mobula.v1.Cancel
+	(*KillActor)(nil),        // 37: mobula.v1.KillActor
+	(*WatchActor)(nil),       // 38: mobula.v1.WatchActor
+	(*ActorNews)(nil),        // 39: mobula.v1.ActorNews
+	(*Resolved)(nil),         // 40: mobula.v1.Resolved
+	(*StreamNext)(nil),       // 41: mobula.v1.StreamNext
+	(*Create)(nil),           // 42: mobula.v1.Create
+	(*Created)(nil),          // 43: mobula.v1.Created
+	(*Abort)(nil),            // 44: mobula.v1.Abort
+	(*Unpin)(nil),            // 45: mobula.v1.Unpin
+	(*MapFile)(nil),          // 46: mobula.v1.MapFile
+	(*UnmapFile)(nil),        // 47: mobula.v1.UnmapFile
+	(*Collect)(nil),          // 48: mobula.v1.Collect
+	(*Credit)(nil),           // 49: mobula.v1.Credit
+	(*Exec)(nil),             // 50: mobula.v1.Exec
+	(*CancelTask)(nil),       // 51: mobula.v1.CancelTask
+	(*StopActor)(nil),        // 52: mobula.v1.StopActor
+	(*ActorStopped)(nil),     // 53: mobula.v1.ActorStopped
+	(*Drain)(nil),            // 54: mobula.v1.Drain
+	(*Resume)(nil),           // 55: mobula.v1.Resume
+	(*StreamAck)(nil),        // 56: mobula.v1.StreamAck
+	(*Unneeded)(nil),         // 57: mobula.v1.Unneeded
+	(*Times)(nil),            // 58: mobula.v1.Times
+	(*Done)(nil),             // 59: mobula.v1.Done
+	(*StreamItem)(nil),       // 60: mobula.v1.StreamItem
+	(*Blocked)(nil),          // 61: mobula.v1.Blocked
+	(*Unblocked)(nil),        // 62: mobula.v1.Unblocked
+	(*Stats)(nil),            // 63: mobula.v1.Stats
+	(*Request)(nil),          // 64: mobula.v1.Request
+	(*Reply)(nil),            // 65: mobula.v1.Reply
+	(*Resync)(nil),           // 66: mobula.v1.Resync
+	(*Holdings)(nil),         // 67: mobula.v1.Holdings
+	(*Attempt)(nil),          // 68: mobula.v1.Attempt
+	(*OpenChannel)(nil),      // 69: mobula.v1.OpenChannel
+	(*Method)(nil),           // 70: mobula.v1.Method
+	(*Call)(nil),             // 71: mobula.v1.Call
+	(*Withdraw)(nil),         // 72: mobula.v1.Withdraw
+	(*Took)(nil),             // 73: mobula.v1.Took
+	(*Answered)(nil),         // 74: mobula.v1.Answered
+	(*LastAnswer)(nil),       // 75: mobula.v1.LastAnswer
+	(*Share)(nil),            // 76: mobula.v1.Share
+	(*Shared)(nil),           // 77: mobula.v1.Shared
+	(*Wish)(nil),             // 78: mobula.v1.Wish
+	(*AskWay)(nil),           // 79: mobula.v1.AskWay
+	(*AskWord)(nil),          // 80: mobula.v1.AskWord
+	(*HangUp)(nil),           // 81: mobula.v1.HangUp
+	(*Linked)(nil),           // 82: mobula.v1.Linked
+	(*Adopt)(nil),            // 83: mobula.v1.Adopt
+	(*CallOutcome)(nil),      // 84: mobula.v1.CallOutcome
+	(*Run)(nil),              // 85: mobula.v1.Run
+	(*EndedCalls)(nil),       // 86: mobula.v1.EndedCalls
+	(*EndedCount)(nil),       // 87: mobula.v1.EndedCount
+	(*EndedCall)(nil),        // 88: mobula.v1.EndedCall
+	(*Mark)(nil),             // 89: mobula.v1.Mark
+	(*Marked)(nil),           // 90: mobula.v1.Marked
+	(*CancelCall)(nil),       // 91: mobula.v1.CancelCall
+	(*Way)(nil),              // 92: mobula.v1.Way
+	(*Over)(nil),             // 93: mobula.v1.Over
+	(*Adopted)(nil),          // 94: mobula.v1.Adopted
+	(*HostChannel)(nil),      // 95: mobula.v1.HostChannel
+	(*StillThere)(nil),       // 96: mobula.v1.StillThere
+	(*Where)(nil),            // 97: mobula.v1.Where
+	(*Unwanted)(nil),         // 98: mobula.v1.Unwanted
+	(*Dropped)(nil),          // 99: mobula.v1.Dropped
+	(*Lives)(nil),            // 100: mobula.v1.Lives
+	(*Told)(nil),             // 101: mobula.v1.Told
+	(*Runs)(nil),             // 102: mobula.v1.Runs
+	(*Ran)(nil),              // 103: mobula.v1.Ran
+	(*CancelMade)(nil),       // 104: mobula.v1.CancelMade
+	(*Waits)(nil),            // 105: mobula.v1.Waits
+	(*Need)(nil),             // 106: mobula.v1.Need
+	(*WaitOver)(nil),         // 107: mobula.v1.WaitOver
+	(*StillWaits)(nil),       // 108: mobula.v1.StillWaits
+	(*CannotBegin)(nil),      // 109: mobula.v1.CannotBegin
 }
 var file_mobula_proto_depIdxs = []int32{
-	24,  // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
-	26,  // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
-	27,  // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
-	28,  // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
-	29,  // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
-	30,  // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
-	31,  // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
-	32,  // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
-	33,  // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
-	34,  // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
-	35,  // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
-	36,  // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
-	39,  // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
-	41,  // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
-	42,  // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
-	43,  // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
-	44,  // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
-	45,  // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
-	49,  // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
-	50,  // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
-	51,  // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
-	53,  // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
-	58,  // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
-	59,  // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
-	55,  // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
-	60,  // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
-	61,  // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
-	54,  // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
-	62,  // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
-	63,  // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
-	64,  // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
-	65,  // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
-	66,  // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
-	48,  // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
-	47,  // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
-	40,  // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
-	56,  // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
-	52,  // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
-	37,  // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
-	38,  // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
-	46,  // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
-	68,  // 41: mobula.v1.Frame.open_channel:type_name -> mobula.v1.OpenChannel
-	69,  // 42: mobula.v1.Frame.method:type_name -> mobula.v1.Method
-	70,  // 43: mobula.v1.Frame.call:type_name -> mobula.v1.Call
-	71,  // 44: mobula.v1.Frame.withdraw:type_name -> mobula.v1.Withdraw
-	72,  // 45: mobula.v1.Frame.took:type_name -> mobula.v1.Took
-	73,  // 46: mobula.v1.Frame.answered:type_name -> mobula.v1.Answered
-	74,  // 47: mobula.v1.Frame.last_answer:type_name -> mobula.v1.LastAnswer
-	0,   // 48: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
-	10,  // 49: mobula.v1.Result.value:type_name -> mobula.v1.Value
-	13,  // 50: mobula.v1.Result.err:type_name -> mobula.v1.Error
-	13,  // 51: mobula.v1.Error.cause:type_name -> mobula.v1.Error
-	15,  // 52: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
-	16,  // 53: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
-	18,  // 54: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
-	18,  // 55: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
-	3,   // 56: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
-	2,   // 57: mobula.v1.TaskOptions.on_panic:type_name -> mobula.v1.OnPanic
-	1,   // 58: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
-	10,  // 59: mobula.v1.Arg.value:type_name -> mobula.v1.Value
-	4,   // 60: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
-	17,  // 61: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
-	19,  // 62: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
-	14,  // 63: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
-	12,  // 64: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
-	11,  // 65: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
-	20,  // 66: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
-	21,  // 67: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
-	5,   // 68: mobula.v1.Hello.role:type_name -> mobula.v1.Role
-	23,  // 69: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
-	25,  // 70: mobula.v1.Hello.program:type_name -> mobula.v1.Program
-	25,  // 71: mobula.v1.Hello.others:type_name -> mobula.v1.Program
-	13,  // 72: mobula.v1.Bye.err:type_name -> mobula.v1.Error
-	20,  // 73: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
-	10,  // 74: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
-	10,  // 75: mobula.v1.Seal.value:type_name -> mobula.v1.Value
-	6,   // 76: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
-	13,  // 77: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
-	12,  // 78: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
-	11,  // 79: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
-	11,  // 80: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
-	13,  // 81: mobula.v1.Created.err:type_name -> mobula.v1.Error
-	22,  // 82: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
-	13,  // 83: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
-	12,  // 84: mobula.v1.Done.results:type_name -> mobula.v1.Result
-	13,  // 85: mobula.v1.Done.err:type_name -> mobula.v1.Error
-	57,  // 86: mobula.v1.Done.times:type_name -> mobula.v1.Times
-	12,  // 87: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
-	14,  // 88: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
-	13,  // 89: mobula.v1.Reply.err:type_name -> mobula.v1.Error
-	7,   // 90: mobula.v1.Resync.component:type_name -> mobula.v1.Component
-	7,   // 91: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
-	31,  // 92: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
-	40,  // 93: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
-	67,  // 94: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
-	44,  // 95: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
-	17,  // 96: mobula.v1.Method.opts:type_name -> mobula.v1.TaskOptions
-	20,  // 97: mobula.v1.Call.spec:type_name -> mobula.v1.TaskSpec
-	21,  // 98: mobula.v1.Call.values:type_name -> mobula.v1.ArgValue
-	13,  // 99: mobula.v1.Withdraw.unbegun:type_name -> mobula.v1.Error
-	8,   // 100: mobula.v1.Answered.said:type_name -> mobula.v1.Said
-	12,  // 101: mobula.v1.Answered.results:type_name -> mobula.v1.Result
-	13,  // 102: mobula.v1.Answered.err:type_name -> mobula.v1.Error
-	57,  // 103: mobula.v1.Answered.times:type_name -> mobula.v1.Times
-	104, // [104:104] is the sub-list for method output_type
-	104, // [104:104] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	25,  // 0: mobula.v1.Frame.hello:type_name -> mobula.v1.Hello
+	27,  // 1: mobula.v1.Frame.welcome:type_name -> mobula.v1.Welcome
+	28,  // 2: mobula.v1.Frame.bye:type_name -> mobula.v1.Bye
+	29,  // 3: mobula.v1.Frame.submit:type_name -> mobula.v1.Submit
+	30,  // 4: mobula.v1.Frame.put_value:type_name -> mobula.v1.PutValue
+	31,  // 5: mobula.v1.Frame.seal:type_name -> mobula.v1.Seal
+	32,  // 6: mobula.v1.Frame.get:type_name -> mobula.v1.Get
+	33,  // 7: mobula.v1.Frame.unget:type_name -> mobula.v1.Unget
+	34,  // 8: mobula.v1.Frame.add_ref:type_name -> mobula.v1.AddRef
+	35,  // 9: mobula.v1.Frame.release:type_name -> mobula.v1.Release
+	36,  // 10: mobula.v1.Frame.cancel:type_name -> mobula.v1.Cancel
+	37,  // 11: mobula.v1.Frame.kill_actor:type_name -> mobula.v1.KillActor
+	40,  // 12: mobula.v1.Frame.resolved:type_name -> mobula.v1.Resolved
+	42,  // 13: mobula.v1.Frame.create:type_name -> mobula.v1.Create
+	43,  // 14: mobula.v1.Frame.created:type_name -> mobula.v1.Created
+	44,  // 15: mobula.v1.Frame.abort:type_name -> mobula.v1.Abort
+	45,  // 16: mobula.v1.Frame.unpin:type_name -> mobula.v1.Unpin
+	46,  // 17: mobula.v1.Frame.map_file:type_name -> mobula.v1.MapFile
+	50,  // 18: mobula.v1.Frame.exec:type_name -> mobula.v1.Exec
+	51,  // 19: mobula.v1.Frame.cancel_task:type_name -> mobula.v1.CancelTask
+	52,  // 20: mobula.v1.Frame.stop_actor:type_name -> mobula.v1.StopActor
+	54,  // 21: mobula.v1.Frame.drain:type_name -> mobula.v1.Drain
+	59,  // 22: mobula.v1.Frame.done:type_name -> mobula.v1.Done
+	60,  // 23: mobula.v1.Frame.stream_item:type_name -> mobula.v1.StreamItem
+	56,  // 24: mobula.v1.Frame.stream_ack:type_name -> mobula.v1.StreamAck
+	61,  // 25: mobula.v1.Frame.blocked:type_name -> mobula.v1.Blocked
+	62,  // 26: mobula.v1.Frame.unblocked:type_name -> mobula.v1.Unblocked
+	55,  // 27: mobula.v1.Frame.resume:type_name -> mobula.v1.Resume
+	63,  // 28: mobula.v1.Frame.stats:type_name -> mobula.v1.Stats
+	64,  // 29: mobula.v1.Frame.request:type_name -> mobula.v1.Request
+	65,  // 30: mobula.v1.Frame.reply:type_name -> mobula.v1.Reply
+	66,  // 31: mobula.v1.Frame.resync:type_name -> mobula.v1.Resync
+	67,  // 32: mobula.v1.Frame.holdings:type_name -> mobula.v1.Holdings
+	49,  // 33: mobula.v1.Frame.credit:type_name -> mobula.v1.Credit
+	48,  // 34: mobula.v1.Frame.collect:type_name -> mobula.v1.Collect
+	41,  // 35: mobula.v1.Frame.stream_next:type_name -> mobula.v1.StreamNext
+	57,  // 36: mobula.v1.Frame.unneeded:type_name -> mobula.v1.Unneeded
+	53,  // 37: mobula.v1.Frame.actor_stopped:type_name -> mobula.v1.ActorStopped
+	38,  // 38: mobula.v1.Frame.watch_actor:type_name -> mobula.v1.WatchActor
+	39,  // 39: mobula.v1.Frame.actor_news:type_name -> mobula.v1.ActorNews
+	47,  // 40: mobula.v1.Frame.unmap_file:type_name -> mobula.v1.UnmapFile
+	69,  // 41: mobula.v1.Frame.open_channel:type_name -> mobula.v1.OpenChannel
+	70,  // 42: mobula.v1.Frame.method:type_name -> mobula.v1.Method
+	71,  // 43: mobula.v1.Frame.call:type_name -> mobula.v1.Call
+	72,  // 44: mobula.v1.Frame.withdraw:type_name -> mobula.v1.Withdraw
+	73,  // 45: mobula.v1.Frame.took:type_name -> mobula.v1.Took
+	74,  // 46: mobula.v1.Frame.answered:type_name -> mobula.v1.Answered
+	75,  // 47: mobula.v1.Frame.last_answer:type_name -> mobula.v1.LastAnswer
+	76,  // 48: mobula.v1.Frame.share:type_name -> mobula.v1.Share
+	77,  // 49: mobula.v1.Frame.shared:type_name -> mobula.v1.Shared
+	79,  // 50: mobula.v1.Frame.ask_way:type_name -> mobula.v1.AskWay
+	80,  // 51: mobula.v1.Frame.ask_word:type_name -> mobula.v1.AskWord
+	81,  // 52: mobula.v1.Frame.hang_up:type_name -> mobula.v1.HangUp
+	82,  // 53: mobula.v1.Frame.linked:type_name -> mobula.v1.Linked
+	83,  // 54: mobula.v1.Frame.adopt:type_name -> mobula.v1.Adopt
+	86,  // 55: mobula.v1.Frame.ended_calls:type_name -> mobula.v1.EndedCalls
+	89,  // 56: mobula.v1.Frame.mark:type_name -> mobula.v1.Mark
+	90,  // 57: mobula.v1.Frame.marked:type_name -> mobula.v1.Marked
+	91,  // 58: mobula.v1.Frame.cancel_call:type_name -> mobula.v1.CancelCall
+	92,  // 59: mobula.v1.Frame.way:type_name -> mobula.v1.Way
+	93,  // 60: mobula.v1.Frame.over:type_name -> mobula.v1.Over
+	94,  // 61: mobula.v1.Frame.adopted:type_name -> mobula.v1.Adopted
+	95,  // 62: mobula.v1.Frame.host_channel:type_name -> mobula.v1.HostChannel
+	96,  // 63: mobula.v1.Frame.still_there:type_name -> mobula.v1.StillThere
+	97,  // 64: mobula.v1.Frame.where:type_name -> mobula.v1.Where
+	98,  // 65: mobula.v1.Frame.unwanted:type_name -> mobula.v1.Unwanted
+	99,  // 66: mobula.v1.Frame.dropped:type_name -> mobula.v1.Dropped
+	100, // 67: mobula.v1.Frame.lives:type_name -> mobula.v1.Lives
+	101, // 68: mobula.v1.Frame.told:type_name -> mobula.v1.Told
+	102, // 69: mobula.v1.Frame.runs:type_name -> mobula.v1.Runs
+	103, // 70: mobula.v1.Frame.ran:type_name -> mobula.v1.Ran
+	104, // 71: mobula.v1.Frame.cancel_made:type_name -> mobula.v1.CancelMade
+	105, // 72: mobula.v1.Frame.waits:type_name -> mobula.v1.Waits
+	107, // 73: mobula.v1.Frame.wait_over:type_name -> mobula.v1.WaitOver
+	108, // 74: mobula.v1.Frame.still_waits:type_name -> mobula.v1.StillWaits
+	109, // 75: mobula.v1.Frame.cannot_begin:type_name -> mobula.v1.CannotBegin
+	0,   // 76: mobula.v1.Result.kind:type_name -> mobula.v1.ResultKind
+	11,  // 77: mobula.v1.Result.value:type_name -> mobula.v1.Value
+	14,  // 78: mobula.v1.Result.err:type_name -> mobula.v1.Error
+	14,  // 79: mobula.v1.Error.cause:type_name -> mobula.v1.Error
+	16,  // 80: mobula.v1.TaskOptions.resources:type_name -> mobula.v1.Resource
+	17,  // 81: mobula.v1.TaskOptions.groups:type_name -> mobula.v1.ConcurrencyGroup
+	19,  // 82: mobula.v1.TaskOptions.labels:type_name -> mobula.v1.LabelMatch
+	19,  // 83: mobula.v1.TaskOptions.prefer_labels:type_name -> mobula.v1.LabelMatch
+	3,   // 84: mobula.v1.TaskOptions.affinity:type_name -> mobula.v1.Affinity
+	2,   // 85: mobula.v1.TaskOptions.on_panic:type_name -> mobula.v1.OnPanic
+	1,   // 86: mobula.v1.LabelMatch.op:type_name -> mobula.v1.LabelOp
+	11,  // 87: mobula.v1.Arg.value:type_name -> mobula.v1.Value
+	4,   // 88: mobula.v1.TaskSpec.kind:type_name -> mobula.v1.TaskKind
+	18,  // 89: mobula.v1.TaskSpec.opts:type_name -> mobula.v1.TaskOptions
+	20,  // 90: mobula.v1.TaskSpec.args:type_name -> mobula.v1.Arg
+	15,  // 91: mobula.v1.TaskSpec.trace:type_name -> mobula.v1.TraceContext
+	13,  // 92: mobula.v1.ArgValue.result:type_name -> mobula.v1.Result
+	12,  // 93: mobula.v1.ArgValue.extent:type_name -> mobula.v1.Extent
+	21,  // 94: mobula.v1.ExecTask.spec:type_name -> mobula.v1.TaskSpec
+	22,  // 95: mobula.v1.ExecTask.args:type_name -> mobula.v1.ArgValue
+	5,   // 96: mobula.v1.Hello.role:type_name -> mobula.v1.Role
+	24,  // 97: mobula.v1.Hello.functions:type_name -> mobula.v1.FuncInfo
+	26,  // 98: mobula.v1.Hello.program:type_name -> mobula.v1.Program
+	26,  // 99: mobula.v1.Hello.others:type_name -> mobula.v1.Program
+	14,  // 100: mobula.v1.Bye.err:type_name -> mobula.v1.Error
+	21,  // 101: mobula.v1.Submit.spec:type_name -> mobula.v1.TaskSpec
+	11,  // 102: mobula.v1.PutValue.value:type_name -> mobula.v1.Value
+	11,  // 103: mobula.v1.Seal.value:type_name -> mobula.v1.Value
+	6,   // 104: mobula.v1.ActorNews.state:type_name -> mobula.v1.ActorState
+	14,  // 105: mobula.v1.ActorNews.err:type_name -> mobula.v1.Error
+	13,  // 106: mobula.v1.Resolved.result:type_name -> mobula.v1.Result
+	12,  // 107: mobula.v1.Resolved.extent:type_name -> mobula.v1.Extent
+	12,  // 108: mobula.v1.Created.extent:type_name -> mobula.v1.Extent
+	14,  // 109: mobula.v1.Created.err:type_name -> mobula.v1.Error
+	23,  // 110: mobula.v1.Exec.tasks:type_name -> mobula.v1.ExecTask
+	14,  // 111: mobula.v1.ActorStopped.err:type_name -> mobula.v1.Error
+	13,  // 112: mobula.v1.Done.results:type_name -> mobula.v1.Result
+	14,  // 113: mobula.v1.Done.err:type_name -> mobula.v1.Error
+	58,  // 114: mobula.v1.Done.times:type_name -> mobula.v1.Times
+	13,  // 115: mobula.v1.StreamItem.result:type_name -> mobula.v1.Result
+	15,  // 116: mobula.v1.Request.trace:type_name -> mobula.v1.TraceContext
+	14,  // 117: mobula.v1.Reply.err:type_name -> mobula.v1.Error
+	7,   // 118: mobula.v1.Resync.component:type_name -> mobula.v1.Component
+	7,   // 119: mobula.v1.Holdings.component:type_name -> mobula.v1.Component
+	32,  // 120: mobula.v1.Holdings.gets:type_name -> mobula.v1.Get
+	41,  // 121: mobula.v1.Holdings.streams:type_name -> mobula.v1.StreamNext
+	68,  // 122: mobula.v1.Holdings.tasks:type_name -> mobula.v1.Attempt
+	45,  // 123: mobula.v1.Holdings.pins:type_name -> mobula.v1.Unpin
+	18,  // 124: mobula.v1.Method.opts:type_name -> mobula.v1.TaskOptions
+	21,  // 125: mobula.v1.Call.spec:type_name -> mobula.v1.TaskSpec
+	22,  // 126: mobula.v1.Call.values:type_name -> mobula.v1.ArgValue
+	14,  // 127: mobula.v1.Withdraw.unbegun:type_name -> mobula.v1.Error
+	8,   // 128: mobula.v1.Answered.said:type_name -> mobula.v1.Said
+	13,  // 129: mobula.v1.Answered.results:type_name -> mobula.v1.Result
+	14,  // 130: mobula.v1.Answered.err:type_name -> mobula.v1.Error
+	58,  // 131: mobula.v1.Answered.times:type_name -> mobula.v1.Times
+	14,  // 132: mobula.v1.Shared.err:type_name -> mobula.v1.Error
+	21,  // 133: mobula.v1.Adopt.spec:type_name -> mobula.v1.TaskSpec
+	84,  // 134: mobula.v1.Adopt.outcome:type_name -> mobula.v1.CallOutcome
+	13,  // 135: mobula.v1.CallOutcome.results:type_name -> mobula.v1.Result
+	14,  // 136: mobula.v1.CallOutcome.err:type_name -> mobula.v1.Error
+	85,  // 137: mobula.v1.CallOutcome.ran:type_name -> mobula.v1.Run
+	58,  // 138: mobula.v1.Run.times:type_name -> mobula.v1.Times
+	87,  // 139: mobula.v1.EndedCalls.counts:type_name -> mobula.v1.EndedCount
+	88,  // 140: mobula.v1.EndedCalls.calls:type_name -> mobula.v1.EndedCall
+	18,  // 141: mobula.v1.EndedCount.opts:type_name -> mobula.v1.TaskOptions
+	21,  // 142: mobula.v1.EndedCall.spec:type_name -> mobula.v1.TaskSpec
+	14,  // 143: mobula.v1.EndedCall.err:type_name -> mobula.v1.Error
+	85,  // 144: mobula.v1.EndedCall.ran:type_name -> mobula.v1.Run
+	78,  // 145: mobula.v1.CancelCall.wish:type_name -> mobula.v1.Wish
+	14,  // 146: mobula.v1.Way.err:type_name -> mobula.v1.Error
+	9,   // 147: mobula.v1.Over.next:type_name -> mobula.v1.Next
+	14,  // 148: mobula.v1.Over.err:type_name -> mobula.v1.Error
+	78,  // 149: mobula.v1.Unwanted.wish:type_name -> mobula.v1.Wish
+	8,   // 150: mobula.v1.Told.said:type_name -> mobula.v1.Said
+	84,  // 151: mobula.v1.Told.outcome:type_name -> mobula.v1.CallOutcome
+	78,  // 152: mobula.v1.CancelMade.wish:type_name -> mobula.v1.Wish
+	106, // 153: mobula.v1.Waits.needs:type_name -> mobula.v1.Need
+	14,  // 154: mobula.v1.CannotBegin.err:type_name -> mobula.v1.Error
+	155, // [155:155] is the sub-list for method output_type
+	155, // [155:155] is the sub-list for method input_type
+	155, // [155:155] is the sub-list for extension type_name
+	155, // [155:155] is the sub-list for extension extendee
+	0,   // [0:155] is the sub-list for field type_name
 }
 
 func init() { file_mobula_proto_init() }
@@ -6006,8 +8612,8 @@ func file_mobula_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mobula_proto_rawDesc), len(file_mobula_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   66,
+			NumEnums:      10,
+			NumMessages:   100,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,7 +1,5 @@
-// Package talk has what processes that call actors, processes of actors, and the owner of a job tell one another of calls that go straight (decision 0038).
-//
-// The messages pass beside those of package wire, as Go values: between clients in the process of a node and that node. None goes over a socket yet, so they
-// have no frames, and their Kind is none of wire's.
+// Package talk has what the parts of a process tell one another of calls that go straight (decision 0038). What processes tell one another, and the owner of a job, are
+// messages of package wire.
 //
 // The package owns no state and does not block.
 package talk

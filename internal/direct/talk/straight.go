@@ -1,9 +1,6 @@
 package talk
 
-import (
-	"mobula/internal/ids"
-	"mobula/wire"
-)
+import "mobula/wire"
 
 // Straight is what a call that goes straight is to the actor's process: the Own of its shell.Call. The owner knows one that is a stream.
 type Straight interface {
@@ -18,12 +15,5 @@ type Answer struct {
 	Results []wire.Result
 	Items   uint32 // of a stream, that its process has sent to the owner
 	Keep    any
-	Ran     *Run // of a call whose spec says when it was made; nil: its times were not taken
-}
-
-// Run says where a call ran, and when.
-type Run struct {
-	Worker ids.ClientID
-	Lease  ids.LeaseID
-	Times  wire.Times
+	Ran     *wire.Run // of a call whose spec says when it was made; nil: its times were not taken
 }

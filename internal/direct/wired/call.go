@@ -227,7 +227,7 @@ func greets(m wire.Msg, ch direct.Channel) error {
 type cameTo struct {
 	direct.Outcome
 	talk.Answer
-	ran talk.Run
+	ran wire.Run
 }
 
 // outcomeOf is what an answer says; nil: nothing but how far the call has come.
@@ -235,12 +235,12 @@ func outcomeOf(m *wire.Answered) *direct.Outcome {
 	if m.Said == wire.SaidWaits || m.Said == wire.SaidBegun {
 		return nil
 	}
-	ran := talk.Run{Worker: m.Worker, Lease: m.Lease, Times: m.Times}
-	if m.Results == nil && ran == (talk.Run{}) {
+	ran := wire.Run{Worker: m.Worker, Lease: m.Lease, Times: m.Times}
+	if m.Results == nil && ran == (wire.Run{}) {
 		return &direct.Outcome{Err: m.Err, Bytes: int64(m.Bytes)}
 	}
 	o := &cameTo{Outcome: direct.Outcome{Err: m.Err, Bytes: int64(m.Bytes)}, Answer: talk.Answer{Results: m.Results}}
-	if o.Value = &o.Answer; ran != (talk.Run{}) {
+	if o.Value = &o.Answer; ran != (wire.Run{}) {
 		o.ran = ran
 		o.Ran = &o.ran
 	}

@@ -3,7 +3,6 @@ package route
 import (
 	"slices"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -30,7 +29,7 @@ func eachHeld(m wire.Msg, f func(ids.ObjectID)) {
 			}
 		}
 	}
-	outcome := func(o *talk.Outcome) {
+	outcome := func(o *wire.CallOutcome) {
 		if o == nil {
 			return
 		}
@@ -48,10 +47,10 @@ func eachHeld(m wire.Msg, f func(ids.ObjectID)) {
 		all(m.Value.Refs)
 	case *wire.Submit:
 		args(m.Spec)
-	case *talk.Adopt:
+	case *wire.Adopt:
 		args(m.Spec)
 		outcome(m.Outcome)
-	case *talk.Told:
+	case *wire.Told:
 		outcome(m.Outcome)
 	case *wire.StreamItem:
 		result(&m.Result)

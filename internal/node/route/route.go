@@ -1,7 +1,6 @@
 package route
 
 import (
-	"mobula/internal/direct/talk"
 	"mobula/internal/ids"
 	"mobula/objectstore"
 	"mobula/wire"
@@ -20,10 +19,9 @@ const (
 	Goodbye              // the end of the client's session
 )
 
-// Asker is a client: it knows which job's owner its Holdings answer, and whether it is in the node's process, which sends messages that go over no socket.
+// Asker is a client: it knows which job's owner its Holdings answer.
 type Asker interface {
 	AskedBy(m *wire.Holdings) ids.JobID
-	IsLocal() bool
 }
 
 // Of says who takes a message of a client of job own; job is the one whose owner it is, where it is one.
@@ -57,13 +55,19 @@ func Of(own ids.JobID, from Asker, m wire.Msg) (to Place, job ids.JobID) {
 		return Stats, 0
 	case *wire.Bye:
 		return Goodbye, 0
-	case *talk.AskWay, *talk.AskWord, *talk.Linked, *talk.HangUp, *talk.Adopt, *talk.Lives, *talk.Told, *talk.Waits, *talk.WaitOver, *talk.Runs, *talk.Ran,
-		*talk.CancelMade, *talk.Ended:
-		if from.IsLocal() {
-			return Owner, own
-		}
+	case *wire.AskWay, *wire.AskWord, *wire.Linked, *wire.HangUp, *wire.Adopt, *wire.Lives, *wire.Told, *wire.Waits, *wire.WaitOver, *wire.Runs, *wire.Ran,
+		*wire.CancelMade, *wire.EndedCalls:
+		return Owner, own
+	case *wire.Mark:
+		return Owner, m.Job
 	}
 	return Nobody, 0
+}
+
+// OfStraightCalls tells whether a message is one of those by which processes and owners speak of calls that go straight (decision 0038).
+func OfStraightCalls(m wire.Msg) bool {
+	k := m.Kind()
+	return k >= wire.KindAskWay && k <= wire.KindCannotBegin
 }
 
 // blockedJob is the job whose tasks a Blocked is about; it may be only about those given back.

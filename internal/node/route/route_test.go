@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
@@ -18,26 +17,15 @@ const (
 type asker ids.JobID
 
 func (a asker) AskedBy(*wire.Holdings) ids.JobID { return ids.JobID(a) }
-func (a asker) IsLocal() bool                    { return false }
 
-// local is a client in the node's process.
-type local struct{ asker }
-
-func (local) IsLocal() bool { return true }
-
-// What is said of calls that go straight is for the owner of the client's job, and only from clients that need no socket for it.
-func TestTalkIsForTheOwnJobsOwner(t *testing.T) {
-	for _, m := range []wire.Msg{&talk.AskWay{}, &talk.AskWord{}, &talk.Linked{}, &talk.HangUp{}, &talk.Adopt{Spec: &wire.TaskSpec{}}, &talk.Lives{}, &talk.Told{}, &talk.Runs{}, &talk.Ran{}, &talk.CancelMade{}} {
-		if to, job := Of(own, local{asker(other)}, m); to != Owner || job != own {
-			t.Errorf("%T goes to %d of job %v", m, to, job)
-		}
-		if to, _ := Of(own, asker(other), m); to != Nobody {
-			t.Errorf("%T of another process goes to %d", m, to)
-		}
-	}
-	for _, m := range []wire.Msg{&talk.Way{}, &talk.Over{}, &talk.Adopted{}, &talk.StillThere{}, &talk.Where{}, &talk.Dropped{}, &talk.Cancel{}, &talk.Unwanted{}} {
-		if to, _ := Of(own, local{asker(other)}, m); to != Nobody {
-			t.Errorf("%T, which is the owner's to say, goes to %d", m, to)
+// What is said of calls that go straight is told from all else.
+func TestMessagesOfStraightCalls(t *testing.T) {
+	for m, want := range map[wire.Msg]bool{
+		&wire.AskWay{}: true, &wire.Mark{}: true, &wire.HostChannel{}: true, &wire.CannotBegin{}: true,
+		&wire.Shared{}: false, &wire.Call{}: false, &wire.Submit{}: false, &wire.Encoded{}: false,
+	} {
+		if got := OfStraightCalls(m); got != want {
+			t.Errorf("%T: %v", m, got)
 		}
 	}
 }
@@ -62,7 +50,13 @@ func TestEveryKindHasItsPlace(t *testing.T) {
 		&wire.Hello{}: {}, &wire.Welcome{}: {}, &wire.Resolved{}: {}, &wire.Created{}: {}, &wire.MapFile{}: {}, &wire.UnmapFile{}: {}, &wire.Exec{}: {},
 		&wire.CancelTask{}: {}, &wire.StopActor{}: {}, &wire.Drain{}: {}, &wire.StreamAck{}: {}, &wire.Resume{}: {}, &wire.Reply{}: {}, &wire.Resync{}: {},
 		&wire.Credit{}: {}, &wire.Collect{}: {}, &wire.Unneeded{}: {}, &wire.ActorNews{}: {},
-		&wire.OpenChannel{}: {}, &wire.Method{}: {}, &wire.Call{}: {}, &wire.Withdraw{}: {}, &wire.Took{}: {}, &wire.Answered{}: {}, &wire.LastAnswer{}: {}, // they go on channels
+		&wire.OpenChannel{}: {}, &wire.Method{}: {}, &wire.Call{}: {}, &wire.Withdraw{}: {}, &wire.Took{}: {}, &wire.Answered{}: {}, &wire.LastAnswer{}: {}, &wire.Share{}: {}, &wire.Shared{}: {}, // they go on channels
+		&wire.AskWay{}: {Owner, own}, &wire.AskWord{}: {Owner, own}, &wire.HangUp{}: {Owner, own}, &wire.Linked{}: {Owner, own},
+		&wire.Adopt{Spec: &wire.TaskSpec{}}: {Owner, own}, &wire.EndedCalls{}: {Owner, own}, &wire.Lives{}: {Owner, own}, &wire.Told{}: {Owner, own},
+		&wire.Runs{}: {Owner, own}, &wire.Ran{}: {Owner, own}, &wire.CancelMade{}: {Owner, own}, &wire.Waits{}: {Owner, own}, &wire.WaitOver{}: {Owner, own},
+		&wire.Mark{Job: other}: {Owner, other},
+		&wire.Marked{}:         {}, &wire.CancelCall{}: {}, &wire.Way{}: {}, &wire.Over{}: {}, &wire.Adopted{}: {}, &wire.HostChannel{}: {}, &wire.StillThere{}: {},
+		&wire.Where{}: {}, &wire.Unwanted{}: {}, &wire.Dropped{}: {}, &wire.StillWaits{}: {}, &wire.CannotBegin{}: {},
 	}
 	seen := make(map[wire.Kind]bool)
 	for m, w := range all {
@@ -87,8 +81,8 @@ func TestForeignObjects(t *testing.T) {
 		&wire.AddRef{ID: theirs}, &wire.PutValue{Value: v}, &wire.Seal{Value: v},
 		&wire.Submit{Spec: &wire.TaskSpec{Args: []wire.Arg{{Ref: theirs}, {Ref: mine}}}}, &wire.Submit{Spec: &wire.TaskSpec{Args: []wire.Arg{{Value: v}}}},
 		&wire.StreamItem{Result: wire.Result{Value: v}}, &wire.Done{Results: []wire.Result{{Value: v}}},
-		&talk.Adopt{Spec: &wire.TaskSpec{Args: []wire.Arg{{Ref: theirs}}}}, &talk.Adopt{Spec: &wire.TaskSpec{}, Outcome: &talk.Outcome{Err: &errs.Error{Refs: refs}}},
-		&talk.Adopt{Spec: &wire.TaskSpec{}, Outcome: &talk.Outcome{Results: []wire.Result{{Value: v}}}}, &talk.Told{Outcome: &talk.Outcome{Results: []wire.Result{{Value: v}}}},
+		&wire.Adopt{Spec: &wire.TaskSpec{Args: []wire.Arg{{Ref: theirs}}}}, &wire.Adopt{Spec: &wire.TaskSpec{}, Outcome: &wire.CallOutcome{Err: &errs.Error{Refs: refs}}},
+		&wire.Adopt{Spec: &wire.TaskSpec{}, Outcome: &wire.CallOutcome{Results: []wire.Result{{Value: v}}}}, &wire.Told{Outcome: &wire.CallOutcome{Results: []wire.Result{{Value: v}}}},
 		&wire.Done{Err: &errs.Error{Refs: refs}}, &wire.Done{Results: []wire.Result{{Err: &errs.Error{Refs: refs}}}},
 	} {
 		if got := Foreign(own, m); !Crosses(own, m) || len(got) != 1 || !slices.Equal(got[other], []ids.ObjectID{theirs}) {

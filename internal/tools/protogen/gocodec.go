@@ -138,6 +138,8 @@ func (s *source) encode(in *goTypes, c column) {
 	switch {
 	case c.typ == "*wire.TaskOptions":
 		s.p("e.options(%d, %s)\n", n, at)
+	case hand && c.IsList():
+		s.p("for i := range %s {\nnest%s(e, %d, &%[1]s[i])\n}\n", at, inside, n)
 	case hand && strings.HasPrefix(c.typ, "*"):
 		s.p("nest%s(e, %d, %s)\n", inside, n, at)
 	case hand:
@@ -146,6 +148,8 @@ func (s *source) encode(in *goTypes, c column) {
 		s.p("for i := range %s {\nat, ext := e.open(%d)\nwrite%s(e, &%[1]s[i])\ne.close(at, ext)\n}\n", at, n, inside)
 	case inside != "" && strings.HasPrefix(c.typ, "*"):
 		s.p("if %s != nil {\nat, ext := e.open(%d)\nwrite%s(e, %[1]s)\ne.close(at, ext)\n}\n", at, n, inside)
+	case inside != "":
+		s.p("if %s != (%s{}) {\nat, ext := e.open(%d)\nwrite%s(e, &%[1]s)\ne.close(at, ext)\n}\n", at, inside, n, inside)
 	case c.typ == "[]ids.ObjectID":
 		s.p("e.objects(%d, %s)\n", n, at)
 	case c.typ == "[]ids.TaskID":
@@ -156,6 +160,8 @@ func (s *source) encode(in *goTypes, c column) {
 		s.p("for _, v := range %s {\ne.text(%d, v)\n}\n", at, n)
 	case c.typ == "[]uint32":
 		s.p("e.numbers(%d, %s)\n", n, at)
+	case c.typ == "[]uint64":
+		s.p("e.counts(%d, %s)\n", n, at)
 	case c.typ == "ids.ObjectID":
 		s.p("e.object(%d, %s)\n", n, at)
 	case c.typ == "ids.TaskID":
@@ -239,9 +245,21 @@ func decoders(f protoreflect.FileDescriptor, in *goTypes) ([]byte, error) {
 			s.p("case %d<<3 | %s:\n", c.num(), wireType(c))
 			s.decode(c, interned[string(m.Name())])
 		}
-		s.p("default:\nc.skip()\n}\n}\n}\n")
+		s.p("default:\nc.skip()\n}\n}\n")
+		for _, c := range cols {
+			if required(c) {
+				s.p("if m.%s == nil {\nd.malformed(b[len(b):], %q)\n}\n", c.path, fmt.Sprintf("%s without %s", m.Name(), c.Name()))
+			}
+		}
+		s.p("}\n")
 	}
 	return s.gofmt()
+}
+
+// required tells whether the schema says so, behind the field.
+func required(c column) bool {
+	says := c.ParentFile().SourceLocations().ByDescriptor(c.FieldDescriptor).TrailingComments
+	return strings.HasPrefix(strings.TrimSpace(says), "required")
 }
 
 // wireType is the constant for a field's wire type in package wire.
@@ -265,6 +283,10 @@ func (s *source) decode(c column, interned bool) {
 	switch {
 	case c.typ == "*errs.Error":
 		s.p("%s = readError(d, c.bytes())\n", at)
+	case c.typ == "*wire.TaskSpec":
+		s.p("%s = newTaskSpec(d, c.bytes())\n", at)
+	case c.typ == "*wire.TaskOptions":
+		s.p("%s = d.options(c.bytes())\n", at)
 	case inside != "" && c.IsList():
 		s.p("x := elem(&c, &%s)\nread%s(d, c.bytes(), x)\n", at, inside)
 	case inside != "" && strings.HasPrefix(c.typ, "*"):
@@ -281,6 +303,8 @@ func (s *source) decode(c column, interned bool) {
 		s.p("%s = append(%[1]s, c.string())\n", at)
 	case c.typ == "[]uint32":
 		s.p("%s = c.numbers(%[1]s)\n", at)
+	case c.typ == "[]uint64":
+		s.p("%s = c.counts(%[1]s)\n", at)
 	case c.typ == "ids.ObjectID":
 		s.p("c.object(&%s)\n", at)
 	case c.typ == "ids.TaskID":

@@ -218,11 +218,11 @@ class FuncInfo(Record):
 
 class Hello(Record):
     __slots__ = ("version", "min_version", "role", "pid", "job", "token", "functions", "namespace", "client", "program", "others",
-                 "environ")
+                 "environ", "straight")
 
     def __init__(self, version: int = 0, min_version: int = 0, role: int = 0, pid: int = 0, job: int = 0, token: bytes = b"",
                  functions: Optional[list[FuncInfo]] = None, namespace: str = "", client: int = 0, program: Optional[Program] = None,
-                 others: Optional[list[Program]] = None, environ: bytes = b"") -> None:
+                 others: Optional[list[Program]] = None, environ: bytes = b"", straight: bool = False) -> None:
         self.version = version
         self.min_version = min_version
         self.role = role
@@ -235,6 +235,7 @@ class Hello(Record):
         self.program = program
         self.others = [] if others is None else others
         self.environ = environ
+        self.straight = straight
 
 
 class Program(Record):
@@ -707,12 +708,324 @@ class LastAnswer(Record):
     __slots__ = ()
 
 
+class Share(Record):
+    __slots__ = ("no",)
+
+    def __init__(self, no: int = 0) -> None:
+        self.no = no
+
+
+class Shared(Record):
+    __slots__ = ("no", "err")
+
+    def __init__(self, no: int = 0, err: Optional[Error] = None) -> None:
+        self.no = no
+        self.err = err
+
+
+class Wish(Record):
+    __slots__ = ("force", "recursive", "insist")
+
+    def __init__(self, force: bool = False, recursive: bool = False, insist: bool = False) -> None:
+        self.force = force
+        self.recursive = recursive
+        self.insist = insist
+
+
+class AskWay(Record):
+    __slots__ = ("actor",)
+
+    def __init__(self, actor: bytes = b"") -> None:
+        self.actor = actor
+
+
+class AskWord(Record):
+    __slots__ = ("channel",)
+
+    def __init__(self, channel: int = 0) -> None:
+        self.channel = channel
+
+
+class HangUp(Record):
+    __slots__ = ("channel",)
+
+    def __init__(self, channel: int = 0) -> None:
+        self.channel = channel
+
+
+class Linked(Record):
+    __slots__ = ("actor", "instance", "channel")
+
+    def __init__(self, actor: bytes = b"", instance: int = 0, channel: int = 0) -> None:
+        self.actor = actor
+        self.instance = instance
+        self.channel = channel
+
+
+class Adopt(Record):
+    __slots__ = ("spec", "order", "channel", "no", "tries", "outcome")
+
+    def __init__(self, spec: Optional[TaskSpec] = None, order: int = 0, channel: int = 0, no: int = 0, tries: int = 0,
+                 outcome: Optional[CallOutcome] = None) -> None:
+        self.spec = spec
+        self.order = order
+        self.channel = channel
+        self.no = no
+        self.tries = tries
+        self.outcome = outcome
+
+
+class CallOutcome(Record):
+    __slots__ = ("results", "items", "err", "ran")
+
+    def __init__(self, results: Optional[list[Result]] = None, items: int = 0, err: Optional[Error] = None, ran: Optional[Run] = None) -> None:
+        self.results = [] if results is None else results
+        self.items = items
+        self.err = err
+        self.ran = ran
+
+
+class Run(Record):
+    __slots__ = ("worker", "lease", "times")
+
+    def __init__(self, worker: int = 0, lease: int = 0, times: Optional[Times] = None) -> None:
+        self.worker = worker
+        self.lease = lease
+        self.times = times
+
+
+class EndedCalls(Record):
+    __slots__ = ("counts", "calls")
+
+    def __init__(self, counts: Optional[list[EndedCount]] = None, calls: Optional[list[EndedCall]] = None) -> None:
+        self.counts = [] if counts is None else counts
+        self.calls = [] if calls is None else calls
+
+
+class EndedCount(Record):
+    __slots__ = ("opts", "finished", "failed", "cancelled", "retried")
+
+    def __init__(self, opts: Optional[TaskOptions] = None, finished: int = 0, failed: int = 0, cancelled: int = 0, retried: int = 0) -> None:
+        self.opts = opts
+        self.finished = finished
+        self.failed = failed
+        self.cancelled = cancelled
+        self.retried = retried
+
+
+class EndedCall(Record):
+    __slots__ = ("spec", "at", "tries", "err", "ran")
+
+    def __init__(self, spec: Optional[TaskSpec] = None, at: int = 0, tries: int = 0, err: Optional[Error] = None, ran: Optional[Run] = None) -> None:
+        self.spec = spec
+        self.at = at
+        self.tries = tries
+        self.err = err
+        self.ran = ran
+
+
+class Mark(Record):
+    __slots__ = ("job", "no")
+
+    def __init__(self, job: int = 0, no: int = 0) -> None:
+        self.job = job
+        self.no = no
+
+
+class Marked(Record):
+    __slots__ = ("job", "no")
+
+    def __init__(self, job: int = 0, no: int = 0) -> None:
+        self.job = job
+        self.no = no
+
+
+class CancelCall(Record):
+    __slots__ = ("task", "actor", "wish")
+
+    def __init__(self, task: bytes = b"", actor: bytes = b"", wish: Optional[Wish] = None) -> None:
+        self.task = task
+        self.actor = actor
+        self.wish = wish
+
+
+class Way(Record):
+    __slots__ = ("actor", "by_owner", "dead", "err", "instance", "channel", "retries", "groups", "files")
+
+    def __init__(self, actor: bytes = b"", by_owner: bool = False, dead: bool = False, err: Optional[Error] = None, instance: int = 0,
+                 channel: int = 0, retries: int = 0, groups: Optional[list[str]] = None, files: bool = False) -> None:
+        self.actor = actor
+        self.by_owner = by_owner
+        self.dead = dead
+        self.err = err
+        self.instance = instance
+        self.channel = channel
+        self.retries = retries
+        self.groups = [] if groups is None else groups
+        self.files = files
+
+
+class Over(Record):
+    __slots__ = ("actor", "channel", "next", "keeps", "err")
+
+    def __init__(self, actor: bytes = b"", channel: int = 0, next: int = 0, keeps: bool = False, err: Optional[Error] = None) -> None:
+        self.actor = actor
+        self.channel = channel
+        self.next = next
+        self.keeps = keeps
+        self.err = err
+
+
+class Adopted(Record):
+    __slots__ = ("task",)
+
+    def __init__(self, task: bytes = b"") -> None:
+        self.task = task
+
+
+class HostChannel(Record):
+    __slots__ = ("instance", "channel", "caller")
+
+    def __init__(self, instance: int = 0, channel: int = 0, caller: int = 0) -> None:
+        self.instance = instance
+        self.channel = channel
+        self.caller = caller
+
+
+class StillThere(Record):
+    __slots__ = ("instance", "channel")
+
+    def __init__(self, instance: int = 0, channel: int = 0) -> None:
+        self.instance = instance
+        self.channel = channel
+
+
+class Where(Record):
+    __slots__ = ("instance", "channel", "numbers")
+
+    def __init__(self, instance: int = 0, channel: int = 0, numbers: Optional[list[int]] = None) -> None:
+        self.instance = instance
+        self.channel = channel
+        self.numbers = [] if numbers is None else numbers
+
+
+class Unwanted(Record):
+    __slots__ = ("instance", "channel", "no", "wish")
+
+    def __init__(self, instance: int = 0, channel: int = 0, no: int = 0, wish: Optional[Wish] = None) -> None:
+        self.instance = instance
+        self.channel = channel
+        self.no = no
+        self.wish = wish
+
+
+class Dropped(Record):
+    __slots__ = ("instance", "channel")
+
+    def __init__(self, instance: int = 0, channel: int = 0) -> None:
+        self.instance = instance
+        self.channel = channel
+
+
+class Lives(Record):
+    __slots__ = ("channel",)
+
+    def __init__(self, channel: int = 0) -> None:
+        self.channel = channel
+
+
+class Told(Record):
+    __slots__ = ("channel", "no", "never_came", "said", "outcome")
+
+    def __init__(self, channel: int = 0, no: int = 0, never_came: bool = False, said: int = 0, outcome: Optional[CallOutcome] = None) -> None:
+        self.channel = channel
+        self.no = no
+        self.never_came = never_came
+        self.said = said
+        self.outcome = outcome
+
+
+class Runs(Record):
+    __slots__ = ("task", "actor")
+
+    def __init__(self, task: bytes = b"", actor: bytes = b"") -> None:
+        self.task = task
+        self.actor = actor
+
+
+class Ran(Record):
+    __slots__ = ("task",)
+
+    def __init__(self, task: bytes = b"") -> None:
+        self.task = task
+
+
+class CancelMade(Record):
+    __slots__ = ("task", "wish")
+
+    def __init__(self, task: bytes = b"", wish: Optional[Wish] = None) -> None:
+        self.task = task
+        self.wish = wish
+
+
+class Waits(Record):
+    __slots__ = ("no", "task", "name", "actor", "instance", "group", "needs", "round")
+
+    def __init__(self, no: int = 0, task: bytes = b"", name: str = "", actor: bytes = b"", instance: int = 0, group: str = "",
+                 needs: Optional[list[Need]] = None, round: int = 0) -> None:
+        self.no = no
+        self.task = task
+        self.name = name
+        self.actor = actor
+        self.instance = instance
+        self.group = group
+        self.needs = [] if needs is None else needs
+        self.round = round
+
+
+class Need(Record):
+    __slots__ = ("object", "call", "name", "actor", "group")
+
+    def __init__(self, object: bytes = b"", call: bool = False, name: str = "", actor: bytes = b"", group: str = "") -> None:
+        self.object = object
+        self.call = call
+        self.name = name
+        self.actor = actor
+        self.group = group
+
+
+class WaitOver(Record):
+    __slots__ = ("no", "task")
+
+    def __init__(self, no: int = 0, task: bytes = b"") -> None:
+        self.no = no
+        self.task = task
+
+
+class StillWaits(Record):
+    __slots__ = ("no", "round")
+
+    def __init__(self, no: int = 0, round: int = 0) -> None:
+        self.no = no
+        self.round = round
+
+
+class CannotBegin(Record):
+    __slots__ = ("task", "err")
+
+    def __init__(self, task: bytes = b"", err: Optional[Error] = None) -> None:
+        self.task = task
+        self.err = err
+
+
 # By the message's number in Frame, which is its kind.
 KINDS: dict[int, type[Any]] = dict(enumerate([
     Hello, Welcome, Bye, Submit, PutValue, Seal, Get, Unget, AddRef, Release, Cancel, KillActor, Resolved, Create, Created, Abort, Unpin,
     MapFile, Exec, CancelTask, StopActor, Drain, Done, StreamItem, StreamAck, Blocked, Unblocked, Resume, Stats, Request, Reply, Resync,
     Holdings, Credit, Collect, StreamNext, Unneeded, ActorStopped, WatchActor, ActorNews, UnmapFile, OpenChannel, Method, Call, Withdraw,
-    Took, Answered, LastAnswer], start=1))
+    Took, Answered, LastAnswer, Share, Shared, AskWay, AskWord, HangUp, Linked, Adopt, EndedCalls, Mark, Marked, CancelCall, Way, Over,
+    Adopted, HostChannel, StillThere, Where, Unwanted, Dropped, Lives, Told, Runs, Ran, CancelMade, Waits, WaitOver, StillWaits,
+    CannotBegin], start=1))
 KIND_OF: dict[type[Any], int] = {c: k for k, c in KINDS.items()}
 
 FIELDS: dict[type[Any], list[Field]] = {
@@ -742,7 +1055,7 @@ FIELDS: dict[type[Any], list[Field]] = {
     FuncInfo: [Field(1, "name", "t"), Field(2, "signature", "x")],
     Hello: [Field(1, "version", "u"), Field(2, "min_version", "u"), Field(3, "role", "u"), Field(4, "pid", "s"), Field(5, "job", "u"),
         Field(6, "token", "y"), Field(7, "functions", FuncInfo, True), Field(8, "namespace", "t"), Field(9, "client", "u"),
-        Field(10, "program", Program), Field(11, "others", Program, True), Field(12, "environ", "y")],
+        Field(10, "program", Program), Field(11, "others", Program, True), Field(12, "environ", "y"), Field(13, "straight", "b")],
     Program: [Field(1, "language", "t"), Field(2, "version", "t"), Field(3, "args", "t", True), Field(4, "single", "b"),
         Field(5, "template", "b"), Field(6, "roots", "t", True)],
     Welcome: [Field(1, "version", "u"), Field(2, "client", "u"), Field(3, "node", "t"), Field(4, "job", "u"), Field(5, "root", "y"),
@@ -802,4 +1115,43 @@ FIELDS: dict[type[Any], list[Field]] = {
     Answered: [Field(1, "no", "u"), Field(2, "ack_no", "u"), Field(3, "said", "u"), Field(4, "results", Result, True), Field(5, "err", Error),
         Field(6, "holds", "b"), Field(7, "bytes", "u"), Field(8, "worker", "u"), Field(9, "lease", "u"), Field(10, "times", Times)],
     LastAnswer: [],
+    Share: [Field(1, "no", "u")],
+    Shared: [Field(1, "no", "u"), Field(2, "err", Error)],
+    Wish: [Field(1, "force", "b"), Field(2, "recursive", "b"), Field(3, "insist", "b")],
+    AskWay: [Field(1, "actor", "y")],
+    AskWord: [Field(1, "channel", "u")],
+    HangUp: [Field(1, "channel", "u")],
+    Linked: [Field(1, "actor", "y"), Field(2, "instance", "u"), Field(3, "channel", "u")],
+    Adopt: [Field(1, "spec", TaskSpec), Field(2, "order", "u"), Field(3, "channel", "u"), Field(4, "no", "u"), Field(5, "tries", "s"),
+        Field(6, "outcome", CallOutcome)],
+    CallOutcome: [Field(1, "results", Result, True), Field(2, "items", "u"), Field(3, "err", Error), Field(4, "ran", Run)],
+    Run: [Field(1, "worker", "u"), Field(2, "lease", "u"), Field(3, "times", Times)],
+    EndedCalls: [Field(1, "counts", EndedCount, True), Field(2, "calls", EndedCall, True)],
+    EndedCount: [Field(1, "opts", TaskOptions), Field(2, "finished", "u"), Field(3, "failed", "u"), Field(4, "cancelled", "u"),
+        Field(5, "retried", "u")],
+    EndedCall: [Field(1, "spec", TaskSpec), Field(2, "at", "f"), Field(3, "tries", "s"), Field(4, "err", Error), Field(5, "ran", Run)],
+    Mark: [Field(1, "job", "u"), Field(2, "no", "u")],
+    Marked: [Field(1, "job", "u"), Field(2, "no", "u")],
+    CancelCall: [Field(1, "task", "y"), Field(2, "actor", "y"), Field(3, "wish", Wish)],
+    Way: [Field(1, "actor", "y"), Field(2, "by_owner", "b"), Field(3, "dead", "b"), Field(4, "err", Error), Field(5, "instance", "u"),
+        Field(6, "channel", "u"), Field(7, "retries", "s"), Field(8, "groups", "t", True), Field(9, "files", "b")],
+    Over: [Field(1, "actor", "y"), Field(2, "channel", "u"), Field(3, "next", "u"), Field(4, "keeps", "b"), Field(5, "err", Error)],
+    Adopted: [Field(1, "task", "y")],
+    HostChannel: [Field(1, "instance", "u"), Field(2, "channel", "u"), Field(3, "caller", "u")],
+    StillThere: [Field(1, "instance", "u"), Field(2, "channel", "u")],
+    Where: [Field(1, "instance", "u"), Field(2, "channel", "u"), Field(3, "numbers", "u", True)],
+    Unwanted: [Field(1, "instance", "u"), Field(2, "channel", "u"), Field(3, "no", "u"), Field(4, "wish", Wish)],
+    Dropped: [Field(1, "instance", "u"), Field(2, "channel", "u")],
+    Lives: [Field(1, "channel", "u")],
+    Told: [Field(1, "channel", "u"), Field(2, "no", "u"), Field(3, "never_came", "b"), Field(4, "said", "u"),
+        Field(5, "outcome", CallOutcome)],
+    Runs: [Field(1, "task", "y"), Field(2, "actor", "y")],
+    Ran: [Field(1, "task", "y")],
+    CancelMade: [Field(1, "task", "y"), Field(2, "wish", Wish)],
+    Waits: [Field(1, "no", "u"), Field(2, "task", "y"), Field(3, "name", "t"), Field(4, "actor", "y"), Field(5, "instance", "u"),
+        Field(6, "group", "t"), Field(7, "needs", Need, True), Field(8, "round", "u")],
+    Need: [Field(1, "object", "y"), Field(2, "call", "b"), Field(3, "name", "t"), Field(4, "actor", "y"), Field(5, "group", "t")],
+    WaitOver: [Field(1, "no", "u"), Field(2, "task", "y")],
+    StillWaits: [Field(1, "no", "u"), Field(2, "round", "u")],
+    CannotBegin: [Field(1, "task", "y"), Field(2, "err", Error)],
 }
