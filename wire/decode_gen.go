@@ -516,6 +516,8 @@ func readWelcome(d *Decoder, b []byte, m *Welcome) {
 			m.Release = c.string()
 		case 14<<3 | wtFixed64:
 			m.Clock = int64(c.fixed64())
+		case 15<<3 | wtVarint:
+			m.Straight = c.bool()
 		default:
 			c.skip()
 		}
@@ -1429,7 +1431,9 @@ func readWay(d *Decoder, b []byte, m *Way) {
 		case 8<<3 | wtBytes:
 			m.Groups = append(m.Groups, c.string())
 		case 9<<3 | wtVarint:
-			m.Files = c.bool()
+			m.Host = ids.ClientID(c.varint())
+		case 10<<3 | wtVarint:
+			m.Apart = c.bool()
 		default:
 			c.skip()
 		}

@@ -278,6 +278,7 @@ func writeWelcome(e *encoder, m *Welcome) {
 	e.string(12, m.JobDir)
 	e.string(13, m.Release)
 	e.fixed64(14, uint64(m.Clock))
+	e.bool(15, m.Straight)
 }
 
 func writeBye(e *encoder, m *Bye) {
@@ -659,7 +660,8 @@ func writeWay(e *encoder, m *Way) {
 	for _, v := range m.Groups {
 		e.text(8, v)
 	}
-	e.bool(9, m.Files)
+	e.uint(9, uint64(m.Host))
+	e.bool(10, m.Apart)
 }
 
 func writeOver(e *encoder, m *Over) {

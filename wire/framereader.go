@@ -258,6 +258,10 @@ func FileOf(m Msg) **os.File {
 		return &m.Opened
 	case *OpenChannel:
 		return &m.Opened
+	case *Way:
+		return &m.Opened
+	case *HostChannel:
+		return &m.Opened
 	}
 	return nil
 }

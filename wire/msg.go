@@ -111,6 +111,8 @@ type Welcome struct {
 	// Clock is what the node's clock is ahead of the machine's CLOCK_MONOTONIC, in nanoseconds: times in
 	// messages are by that clock, which nobody can set. 0 of a node before 0.4: they are by the wall clock.
 	Clock int64
+	// Straight says that a client of this process may call actors of others past the owner, and they its own.
+	Straight bool
 }
 
 // Bye refuses or ends a connection and says why.

@@ -114,12 +114,12 @@ type Way struct {
 	Err      *errs.Error
 	Instance ids.LeaseID
 	Channel  uint64
-	Retries  int32    // MaxTaskRetries of the actor
-	Groups   []string // its concurrency groups, by number; the first has no name
-	Files    bool     // the channel is one between processes: its end's files travel with the message
+	Retries  int32        // MaxTaskRetries of the actor
+	Groups   []string     // its concurrency groups, by number; the first has no name
+	Host     ids.ClientID // whose process has the instance
+	Apart    bool         // that is another one: the descriptor of the channel's end travels with the message
 
-	// Socket and Page are not encoded. A connection sets them to the descriptors that came with the message, the receiver's to close.
-	Socket, Page *os.File
+	Opened *os.File // not encoded, as in MapFile
 }
 
 // Next is what follows an instance.
@@ -146,14 +146,13 @@ type Adopted struct{ Task ids.TaskID }
 
 // From the owner, or the node, to the process of an actor.
 
-// HostChannel gives the process of an actor its end of a channel, whose files travel with the message.
+// HostChannel gives the process of an actor its end of a channel, whose descriptor travels with the message.
 type HostChannel struct {
 	Instance ids.LeaseID
 	Channel  uint64
 	Caller   ids.ClientID
 
-	// Socket and Page are as those of Way.
-	Socket, Page *os.File
+	Opened *os.File // not encoded, as in MapFile
 }
 
 // StillThere asks whether an instance lives: Lives answers, or that it has ended was said before.

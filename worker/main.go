@@ -40,7 +40,7 @@ func Main(ctx context.Context, env Env, opts ...Option) error {
 	if err != nil {
 		return err
 	}
-	l, err := link.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, Job: env.Job, Token: env.Token, Functions: registry.List()})
+	l, err := link.Dial(ctx, env.Socket, wire.Hello{Role: wire.RoleWorker, Straight: true, Job: env.Job, Token: env.Token, Functions: registry.List()})
 	if err != nil {
 		return nodeGone(err)
 	}

@@ -120,13 +120,14 @@ func Default() *Config {
 
 // RuntimeEnv are the MOBULA_ variables that are not settings but the runtime's own.
 var RuntimeEnv = []string{
-	"MOBULA_ADDRESS",        // of the node that programs join
-	"MOBULA_BINARY",         // the executable that Python programs start a node with
-	"MOBULA_CHAOS_SEED",     // of the faults that a test makes
-	"MOBULA_CONFIG",         // path of the configuration file
-	"MOBULA_PYTHON",         // interpreter of the Python workers of Go programs
-	"MOBULA_STRAIGHT_CALLS", // 0: calls of actors go by the owner; it goes when none does
-	"MOBULA_TOKEN",          // with which a node joins its cluster
+	"MOBULA_ADDRESS",           // of the node that programs join
+	"MOBULA_BINARY",            // the executable that Python programs start a node with
+	"MOBULA_CHAOS_SEED",        // of the faults that a test makes
+	"MOBULA_CONFIG",            // path of the configuration file
+	"MOBULA_PYTHON",            // interpreter of the Python workers of Go programs
+	"MOBULA_STRAIGHT_CALLS",    // 0: calls of actors go by the owner; it goes when none does
+	"MOBULA_STRAIGHT_CHANNELS", // 1: calls of actors go straight between processes of a node too; it goes when they do by default
+	"MOBULA_TOKEN",             // with which a node joins its cluster
 }
 
 // Prefixes of variables that Load leaves alone.

@@ -30,6 +30,6 @@ func (b *base) welcome(s *session, namespace string) *wire.Welcome {
 		Version: wire.Version, Client: s.id, Node: b.cfg.Name, Job: s.job, Root: s.root,
 		SegmentSize: b.cfg.StoreBytes, InlineMax: uint32(b.cfg.InlineMax), Namespace: namespace, Slots: int32(max(1, b.cfg.CPUs)),
 		TraceMillionths: b.cfg.traceMillionths(), JobDir: b.files.Shared(s.job), Release: release.Version,
-		Clock: b.clock.Offset(),
+		Clock: b.clock.Offset(), Straight: s.straight,
 	}
 }

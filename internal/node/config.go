@@ -74,6 +74,7 @@ type Config struct {
 	CloseTimeout time.Duration // default 10 s
 
 	CallsByOwner bool // calls of actors in this process go by their job's owner, as those of other processes do (decision 0038); LoadConfig reads it from the environment
+	Channels     bool // those of actors in worker processes go straight too, by channels (decision 0038); ConfigFrom reads it from the environment
 
 	Logger       *slog.Logger
 	WorkerOutput io.Writer    // takes what worker processes write, whole lines from several goroutines, beside their logs; nil: the logs alone

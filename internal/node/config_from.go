@@ -86,6 +86,7 @@ func LoadConfig(options map[string]any, log *slog.Logger) (Config, Telemetry, er
 	}
 	out := ConfigFrom(c, log)
 	out.CallsByOwner = callsByOwner(os.Getenv)
+	out.Channels = channels(os.Getenv)
 	if log == nil && c.SaidAny("log") {
 		if out.Logger, out.closeLog, err = logs.New(logConfig(c.Log)); err != nil {
 			return Config{}, Telemetry{}, err

@@ -55,7 +55,7 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 		cfg.Logger = slog.Default()
 	}
 	d := &Driver{address: address}
-	d.hello = wire.Hello{Role: wire.RoleDriver, Namespace: cfg.Namespace, Functions: registry.List(), Others: cfg.Others, Environ: wire.PackEnviron(os.Environ())}
+	d.hello = wire.Hello{Role: wire.RoleDriver, Straight: true, Namespace: cfg.Namespace, Functions: registry.List(), Others: cfg.Others, Environ: wire.PackEnviron(os.Environ())}
 	l, err := link.Dial(ctx, address, d.hello)
 	if err != nil {
 		return nil, err

@@ -84,6 +84,7 @@ func (d *door) welcomeDriver(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 		prog.close()
 		return nil, err
 	}
+	s.straight = d.straight(h)
 	out := &outlet.Socket{}
 	s.Outlet = out
 	d.programs.set(s.job, prog)
@@ -130,6 +131,9 @@ func (d *door) withdraw(s *session) {
 	}
 }
 
+// straight tells whether a client's calls may go straight to other processes.
+func (d *door) straight(h *wire.Hello) bool { return h.Straight && d.cfg.Channels && !d.cfg.CallsByOwner }
+
 // admitTimeout bounds the pool's judgement of a worker's registration.
 const admitTimeout = 10 * time.Second
 
@@ -138,6 +142,7 @@ func (d *door) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	if err != nil {
 		return nil, err
 	}
+	s.straight = d.straight(h)
 	out := &outlet.Socket{}
 	s.Outlet = out
 	var mismatch *errs.Error

@@ -140,7 +140,7 @@ func (n *Node) compose() {
 		base: b, faults: &n.faults, sessions: &n.sessions, members: &n.members, router: &n.router, jobs: &n.jobs, programs: &n.programs, mapped: &n.mapped,
 		graphs: &n.graphs, running: make(map[ids.JobID][]closer),
 	}
-	if !b.cfg.CallsByOwner && !b.cfg.Processes {
+	if !b.cfg.CallsByOwner && (!b.cfg.Processes || b.cfg.Channels) {
 		n.locals.boxes = new(shell.Mailboxes)
 	}
 	n.mapped = memories{segment: n.store.segment}

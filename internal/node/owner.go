@@ -8,6 +8,7 @@ import (
 
 	"mobula/actors"
 	"mobula/gcs/directory"
+	"mobula/internal/direct/wired"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
@@ -254,6 +255,9 @@ func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
 			s.asked(o.job, r.Epoch)
 		}
 	}
+	if w, ok := m.(*wire.Way); ok && w.Channel != 0 {
+		o.connect(id, w)
+	}
 	for _, s := range o.dirty {
 		if s.id == id {
 			s.Push(m)
@@ -264,6 +268,22 @@ func (o *ownerActor) toClient(id ids.ClientID, m wire.Msg) {
 		s.Push(m)
 		o.dirty = append(o.dirty, s)
 	}
+}
+
+// connect gives the process of an actor its end of a channel, and puts the calling one's into the message, where these are two.
+func (o *ownerActor) connect(caller ids.ClientID, w *wire.Way) {
+	from, to := o.owners.sessions.get(caller), o.owners.sessions.get(w.Host)
+	if from == nil || to == nil || from == to || from.IsLocal() && to.IsLocal() {
+		return // of a host that is gone the caller finds nothing, and asks
+	}
+	w.Apart = true
+	end, host, err := wired.Make()
+	if err != nil {
+		o.owners.cfg.Logger.Warn("a channel between processes was not made", "caller", caller, "host", w.Host, "err", err)
+		return // as one that breaks at once
+	}
+	w.Opened = end
+	o.toClient(w.Host, &wire.HostChannel{Instance: w.Instance, Channel: w.Channel, Caller: caller, Opened: host})
 }
 
 func (o *ownerActor) flush() {

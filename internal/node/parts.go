@@ -124,19 +124,20 @@ type sessions struct {
 
 // session is one client as the node knows it.
 type session struct {
-	id     ids.ClientID
-	role   wire.Role
-	job    ids.JobID
-	pid    int32
-	root   ids.TaskID
-	nth    int                       // the number of the return that began it, 0: none; immutable
-	ref    *actors.Ref[member.Event] // its component; nil for a tool
-	system bool                      // it runs the node's own functions; immutable
-	inside *client.Client            // in this process; nil: it is not. Immutable once it has joined
-	parted atomic.Bool               // it has said goodbye: only what it gives back is heard
-	cut    atomic.Bool               // the node has said that it ends the connection
-	done   context.Context           // ends when nothing of the client's is read any more
-	finish context.CancelFunc        // of done
+	id       ids.ClientID
+	role     wire.Role
+	job      ids.JobID
+	pid      int32
+	root     ids.TaskID
+	nth      int                       // the number of the return that began it, 0: none; immutable
+	ref      *actors.Ref[member.Event] // its component; nil for a tool
+	system   bool                      // it runs the node's own functions; immutable
+	straight bool                      // it is in another process, and takes part in calls that go straight; immutable
+	inside   *client.Client            // in this process; nil: it is not. Immutable once it has joined
+	parted   atomic.Bool               // it has said goodbye: only what it gives back is heard
+	cut      atomic.Bool               // the node has said that it ends the connection
+	done     context.Context           // ends when nothing of the client's is read any more
+	finish   context.CancelFunc        // of done
 	outlet.Outlet
 	faults *faulty                    // a test's; nil: none. Immutable
 	cold   atomic.Int32               // requests without an answer

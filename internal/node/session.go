@@ -22,7 +22,7 @@ func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *ses
 
 // joined is what the owner of a job is told of it.
 func (s *session) joined(job ids.JobID) owner.ClientJoined {
-	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, Local: s.IsLocal()}
+	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, Straight: s.IsLocal() || s.straight}
 }
 
 // asked notes that the owner of another job asks the client what it holds; the answer names the epoch alone.

@@ -14,6 +14,12 @@ import (
 // envStraight turns straight calls off in the node that a program has in its process. It is no setting: it goes when straight calls are all that there is.
 const envStraight = "MOBULA_STRAIGHT_CALLS"
 
+// envChannels has calls go straight between processes too. It is no setting: it goes when they do by default.
+const envChannels = "MOBULA_STRAIGHT_CHANNELS"
+
+// channels reads whether the environment turns channels between processes on.
+func channels(getenv func(string) string) bool { return getenv(envChannels) == "1" }
+
 // callsByOwner reads whether the environment turns straight calls off.
 func callsByOwner(getenv func(string) string) bool { return getenv(envStraight) == "0" }
 

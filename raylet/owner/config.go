@@ -77,7 +77,7 @@ type Config struct {
 	// Transitions turns the Transitions effect on.
 	Transitions bool
 
-	// StraightCalls lets clients that are Local call actors past the owner (decision 0038).
+	// StraightCalls lets clients that are Straight call actors past the owner (decision 0038).
 	StraightCalls bool
 
 	sweepPart int // records that a sweep looks at in one step

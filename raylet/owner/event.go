@@ -49,10 +49,10 @@ type CancelRequested wire.Cancel
 
 // ClientJoined makes a driver or worker known, before its first message.
 type ClientJoined struct {
-	Client ids.ClientID
-	Role   wire.Role
-	Guest  bool // a worker of another job, for calls of an actor there
-	Local  bool // it is in the process of the job's own node
+	Client   ids.ClientID
+	Role     wire.Role
+	Guest    bool // a worker of another job, for calls of an actor there
+	Straight bool // it takes part in calls that go straight (decision 0038)
 }
 
 // ClientGone says that a client's connection ended, after its last message; its handles

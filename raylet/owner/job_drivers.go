@@ -10,7 +10,7 @@ func (jb *job) clientJoined(ev ClientJoined) {
 	if cl.joined {
 		return
 	}
-	cl.joined, cl.role, cl.ofOtherJob, cl.local = true, ev.Role, ev.Guest, ev.Local
+	cl.joined, cl.role, cl.ofOtherJob, cl.straight = true, ev.Role, ev.Guest, ev.Straight
 	if ev.Role == wire.RoleDriver {
 		jb.clients.drivers++
 	}

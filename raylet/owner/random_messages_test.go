@@ -38,7 +38,7 @@ func anyMessages(t *testing.T, straight bool) {
 			if i == 0 {
 				role = wire.RoleDriver
 			}
-			c.Step(1, ClientJoined{Client: i + 1, Role: role, Local: straight && i < 2})
+			c.Step(1, ClientJoined{Client: i + 1, Role: role, Straight: straight && i < 2})
 		}
 		now := int64(1)
 		for range rapid.IntRange(1, 120).Draw(rt, "events") {
@@ -104,7 +104,7 @@ func (h *hostile) rebuild() *Core {
 		if i == 0 {
 			role = wire.RoleDriver
 		}
-		restored.Clients = append(restored.Clients, ClientJoined{Client: i + 1, Role: role, Local: h.straight && i < 2})
+		restored.Clients = append(restored.Clients, ClientJoined{Client: i + 1, Role: role, Straight: h.straight && i < 2})
 	}
 	events := []Event{restored}
 	for i := range ids.ClientID(3) {
@@ -283,7 +283,7 @@ func (h *hostile) event() Event {
 		if h.n(8, "gone") == 0 {
 			return ClientGone{Client: client, Err: h.err()}
 		}
-		return ClientJoined{Client: client, Role: wire.RoleWorker, Local: h.straight && client < 3}
+		return ClientJoined{Client: client, Role: wire.RoleWorker, Straight: h.straight && client < 3}
 	case 2, 3:
 		return FromSched{Msg: h.sched()}
 	case 4:

@@ -208,7 +208,7 @@ type clientRec struct {
 	leases         []*leaseRec // on it
 	gone           bool
 	joined         bool
-	local          bool      // in the process of the job's own node
+	straight       bool      // it takes part in calls that go straight
 	ofOtherJob     bool      // another job's worker
 	peer           ids.JobID // another job's owner; 0: a process
 	reported       bool      // it has told a rebuilt core what it has

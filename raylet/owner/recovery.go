@@ -39,7 +39,7 @@ func (rc *recovery) restored(ev Restored) {
 	rc.toSched(sched.OwnerRestarted{Job: rc.cfg.Job, Epoch: ev.Epoch})
 	for _, j := range ev.Clients {
 		cl := rc.clients.addClient(j.Client, j.Role)
-		cl.joined, cl.ofOtherJob, cl.local = true, j.Guest, j.Local
+		cl.joined, cl.ofOtherJob, cl.straight = true, j.Guest, j.Straight
 		if j.Role == wire.RoleDriver {
 			rc.clients.drivers++
 		}

@@ -47,7 +47,7 @@ func (st *straight) talk(cl *clientRec, m wire.Msg) bool {
 		st.toClient(cl, (*wire.Marked)(m))
 		return true
 	}
-	if st.ways == nil || !cl.local {
+	if st.ways == nil || !cl.straight {
 		return st.refer(cl, m)
 	}
 	switch m := m.(type) {
@@ -104,7 +104,7 @@ func (st *straight) askWay(cl *clientRec, id ids.ActorID) {
 		return
 	}
 	st.show(a)
-	st.tell(direct.WayAsked{Client: cl.id, Actor: id, ByOwner: !cl.local || a.holdsResources(), Keeps: a.keepsCalls()})
+	st.tell(direct.WayAsked{Client: cl.id, Actor: id, ByOwner: !cl.straight || a.holdsResources(), Keeps: a.keepsCalls()})
 }
 
 // forgetReaped tells, at the end of a step, which calls have ended in it, and drops what is known of calls and actors of which nobody can ask any more.
@@ -187,7 +187,7 @@ func (st *straight) do(e *direct.WaysEffect) {
 	}
 }
 
-// open tells a client of its channel. In one process it links the mailbox itself, so the host hears nothing.
+// open tells a client of its channel. In one process it links the mailbox itself, so the host hears nothing; else the node gives both an end.
 func (st *straight) open(e *direct.WaysEffect) {
 	a := st.actors.byID[e.Actor]
 	if a == nil {
@@ -195,7 +195,11 @@ func (st *straight) open(e *direct.WaysEffect) {
 		return
 	}
 	a.passed = true
-	st.say(e.Client, &wire.Way{Actor: e.Actor, Instance: e.Instance, Channel: uint64(e.Channel), Retries: a.opts.MaxTaskRetries, Groups: a.groupNames()})
+	var host ids.ClientID // of an instance that has ended meanwhile: none
+	if a.shown.id == e.Instance && a.shown.host != nil {
+		host = a.shown.host.id
+	}
+	st.say(e.Client, &wire.Way{Actor: e.Actor, Instance: e.Instance, Host: host, Channel: uint64(e.Channel), Retries: a.opts.MaxTaskRetries, Groups: a.groupNames()})
 }
 
 // overOf is the node's word on a channel, as its client is told it.

@@ -175,7 +175,7 @@ func TestCallsOfWhichNobodyKnows(t *testing.T) {
 			s.wantError(unsent.ID.Return(0), errs.CodeActorUnavailable) // the actor restarts, and keeps none
 			continue
 		}
-		s.step(ClientJoined{Client: 5, Role: wire.RoleWorker, Local: true})
+		s.step(ClientJoined{Client: 5, Role: wire.RoleWorker, Straight: true})
 		l = s.grant(5)
 		s.done(5, l, s.executed(5), inline(""))
 		if got := s.pushed(5); !slices.Equal(got, []ids.TaskID{sent.ID, unsent.ID}) {

@@ -49,7 +49,7 @@ func (st *straight) show(a *actorRec) {
 	case a.state == actor.Alive && a.lease != nil && a.shown.id == 0:
 		w := a.lease.worker
 		a.shown.id, a.shown.host = a.lease.id, w
-		st.tell(direct.Began{Actor: a.id, Instance: a.lease.id, Host: w.id, ByOwner: !w.local})
+		st.tell(direct.Began{Actor: a.id, Instance: a.lease.id, Host: w.id, ByOwner: !w.straight})
 	}
 }
 
@@ -67,7 +67,7 @@ func (st *straight) tellEnd(a *actorRec, of direct.Instance) {
 
 // processGone says that a process has ended: as one that calls, and as that of actors.
 func (st *straight) processGone(cl *clientRec) {
-	if st.ways == nil || !cl.local {
+	if st.ways == nil || !cl.straight {
 		return
 	}
 	st.tasks.makerGone(cl.id)

@@ -99,7 +99,7 @@ func (lf *life) passCancel(t *taskRec, m *wire.Cancel) {
 	case !lf.cfg.StraightCalls:
 	case t.isElsewhere():
 		lf.tasks.unwanted = append(lf.tasks.unwanted, unwanted{t.id(), w})
-	case m.Recursive && t.isCall() && t.state.OnWorker() && t.lease.worker.local:
+	case m.Recursive && t.isCall() && t.state.OnWorker() && t.lease.worker.straight:
 		lf.toClient(t.lease.worker, &wire.CancelMade{Task: t.id(), Wish: wire.Wish(w)})
 	}
 }

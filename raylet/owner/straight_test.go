@@ -16,9 +16,9 @@ const apart ids.ClientID = 4 // a worker in a process of its own
 func straightScript(t *testing.T) *script {
 	cfg := Config{Job: 1, StraightCalls: true}
 	s := &script{t: t, c: New(cfg), now: 1e18, root: ids.RootTask(1, 1), logs: make(map[uint64][]byte)}
-	s.step(ClientJoined{Client: driver, Role: wire.RoleDriver, Local: true})
-	s.step(ClientJoined{Client: worker, Role: wire.RoleWorker, Local: true})
-	s.step(ClientJoined{Client: worker2, Role: wire.RoleWorker, Local: true})
+	s.step(ClientJoined{Client: driver, Role: wire.RoleDriver, Straight: true})
+	s.step(ClientJoined{Client: worker, Role: wire.RoleWorker, Straight: true})
+	s.step(ClientJoined{Client: worker2, Role: wire.RoleWorker, Straight: true})
 	s.step(ClientJoined{Client: apart, Role: wire.RoleWorker})
 	return s
 }
@@ -239,10 +239,10 @@ func (s *script) rebuildStraight(epoch uint64, say map[ids.ClientID][]wire.Msg) 
 		s.t.Fatal(err)
 	}
 	s.c = c
-	r := Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver, Local: true}, {Client: worker, Role: wire.RoleWorker, Local: true}}}
+	r := Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver, Straight: true}, {Client: worker, Role: wire.RoleWorker, Local: true}}}
 	speak := []ids.ClientID{driver, worker}
 	if _, third := say[worker2]; third {
-		r.Clients = append(r.Clients, ClientJoined{Client: worker2, Role: wire.RoleWorker, Local: true})
+		r.Clients = append(r.Clients, ClientJoined{Client: worker2, Role: wire.RoleWorker, Straight: true})
 		speak = []ids.ClientID{worker2, driver, worker}
 	}
 	s.step(r)

@@ -102,7 +102,7 @@ func (vs *values) runs(cl *clientRec, t *taskRec, attempt uint32) bool {
 		return false
 	}
 	if t.isElsewhere() { // its result is too large for a message, or it is a stream
-		return cl.local && (t.nret != wire.Streaming || attempt == t.tries+1)
+		return cl.straight && (t.nret != wire.Streaming || attempt == t.tries+1)
 	}
 	return vs.recovering || t.start == attempt && t.state.OnWorker() && t.lease.worker == cl
 }

@@ -2584,7 +2584,8 @@ type Welcome struct {
 	TraceMillionths int32                  `protobuf:"zigzag32,11,opt,name=trace_millionths,json=traceMillionths,proto3" json:"trace_millionths,omitempty"`
 	JobDir          string                 `protobuf:"bytes,12,opt,name=job_dir,json=jobDir,proto3" json:"job_dir,omitempty"`
 	Release         string                 `protobuf:"bytes,13,opt,name=release,proto3" json:"release,omitempty"`
-	Clock           int64                  `protobuf:"fixed64,14,opt,name=clock,proto3" json:"clock,omitempty"` // what the node's clock is ahead of the machine's CLOCK_MONOTONIC
+	Clock           int64                  `protobuf:"fixed64,14,opt,name=clock,proto3" json:"clock,omitempty"`      // what the node's clock is ahead of the machine's CLOCK_MONOTONIC
+	Straight        bool                   `protobuf:"varint,15,opt,name=straight,proto3" json:"straight,omitempty"` // the client may take part in calls that go straight between processes
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2715,6 +2716,13 @@ func (x *Welcome) GetClock() int64 {
 		return x.Clock
 	}
 	return 0
+}
+
+func (x *Welcome) GetStraight() bool {
+	if x != nil {
+		return x.Straight
+	}
+	return false
 }
 
 type Bye struct {
@@ -6564,7 +6572,8 @@ type Way struct {
 	Channel       uint64                 `protobuf:"varint,6,opt,name=channel,proto3" json:"channel,omitempty"`
 	Retries       int32                  `protobuf:"zigzag32,7,opt,name=retries,proto3" json:"retries,omitempty"`
 	Groups        []string               `protobuf:"bytes,8,rep,name=groups,proto3" json:"groups,omitempty"`
-	Files         bool                   `protobuf:"varint,9,opt,name=files,proto3" json:"files,omitempty"` // two descriptors travel with the message
+	Host          uint64                 `protobuf:"varint,9,opt,name=host,proto3" json:"host,omitempty"`    // the client whose process has the instance
+	Apart         bool                   `protobuf:"varint,10,opt,name=apart,proto3" json:"apart,omitempty"` // that is another one: the descriptor of the end of the channel travels with the message
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6655,9 +6664,16 @@ func (x *Way) GetGroups() []string {
 	return nil
 }
 
-func (x *Way) GetFiles() bool {
+func (x *Way) GetHost() uint64 {
 	if x != nil {
-		return x.Files
+		return x.Host
+	}
+	return 0
+}
+
+func (x *Way) GetApart() bool {
+	if x != nil {
+		return x.Apart
 	}
 	return false
 }
@@ -7894,7 +7910,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x04args\x18\x03 \x03(\tR\x04args\x12\x16\n" +
 	"\x06single\x18\x04 \x01(\bR\x06single\x12\x1a\n" +
 	"\btemplate\x18\x05 \x01(\bR\btemplate\x12\x14\n" +
-	"\x05roots\x18\x06 \x03(\tR\x05roots\"\xf5\x02\n" +
+	"\x05roots\x18\x06 \x03(\tR\x05roots\"\x91\x03\n" +
 	"\aWelcome\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\x04R\x06client\x12\x12\n" +
@@ -7911,7 +7927,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x10trace_millionths\x18\v \x01(\x11R\x0ftraceMillionths\x12\x17\n" +
 	"\ajob_dir\x18\f \x01(\tR\x06jobDir\x12\x18\n" +
 	"\arelease\x18\r \x01(\tR\arelease\x12\x14\n" +
-	"\x05clock\x18\x0e \x01(\x10R\x05clock\")\n" +
+	"\x05clock\x18\x0e \x01(\x10R\x05clock\x12\x1a\n" +
+	"\bstraight\x18\x0f \x01(\bR\bstraight\")\n" +
 	"\x03Bye\x12\"\n" +
 	"\x03err\x18\x01 \x01(\v2\x10.mobula.v1.ErrorR\x03err\"1\n" +
 	"\x06Submit\x12'\n" +
@@ -8178,7 +8195,7 @@ const file_mobula_proto_rawDesc = "" +
 	"CancelCall\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\fR\x04task\x12\x14\n" +
 	"\x05actor\x18\x02 \x01(\fR\x05actor\x12#\n" +
-	"\x04wish\x18\x03 \x01(\v2\x0f.mobula.v1.WishR\x04wish\"\xec\x01\n" +
+	"\x04wish\x18\x03 \x01(\v2\x0f.mobula.v1.WishR\x04wish\"\x80\x02\n" +
 	"\x03Way\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x19\n" +
 	"\bby_owner\x18\x02 \x01(\bR\abyOwner\x12\x12\n" +
@@ -8187,8 +8204,10 @@ const file_mobula_proto_rawDesc = "" +
 	"\binstance\x18\x05 \x01(\x04R\binstance\x12\x18\n" +
 	"\achannel\x18\x06 \x01(\x04R\achannel\x12\x18\n" +
 	"\aretries\x18\a \x01(\x11R\aretries\x12\x16\n" +
-	"\x06groups\x18\b \x03(\tR\x06groups\x12\x14\n" +
-	"\x05files\x18\t \x01(\bR\x05files\"\x95\x01\n" +
+	"\x06groups\x18\b \x03(\tR\x06groups\x12\x12\n" +
+	"\x04host\x18\t \x01(\x04R\x04host\x12\x14\n" +
+	"\x05apart\x18\n" +
+	" \x01(\bR\x05apart\"\x95\x01\n" +
 	"\x04Over\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\fR\x05actor\x12\x18\n" +
 	"\achannel\x18\x02 \x01(\x04R\achannel\x12#\n" +

@@ -253,11 +253,11 @@ class Program(Record):
 
 class Welcome(Record):
     __slots__ = ("version", "client", "node", "job", "root", "segment_size", "inline_max", "token", "namespace", "slots",
-                 "trace_millionths", "job_dir", "release", "clock")
+                 "trace_millionths", "job_dir", "release", "clock", "straight")
 
     def __init__(self, version: int = 0, client: int = 0, node: str = "", job: int = 0, root: bytes = b"", segment_size: int = 0,
                  inline_max: int = 0, token: bytes = b"", namespace: str = "", slots: int = 0, trace_millionths: int = 0,
-                 job_dir: str = "", release: str = "", clock: int = 0) -> None:
+                 job_dir: str = "", release: str = "", clock: int = 0, straight: bool = False) -> None:
         self.version = version
         self.client = client
         self.node = node
@@ -272,6 +272,7 @@ class Welcome(Record):
         self.job_dir = job_dir
         self.release = release
         self.clock = clock
+        self.straight = straight
 
 
 class Bye(Record):
@@ -850,10 +851,10 @@ class CancelCall(Record):
 
 
 class Way(Record):
-    __slots__ = ("actor", "by_owner", "dead", "err", "instance", "channel", "retries", "groups", "files")
+    __slots__ = ("actor", "by_owner", "dead", "err", "instance", "channel", "retries", "groups", "host", "apart")
 
     def __init__(self, actor: bytes = b"", by_owner: bool = False, dead: bool = False, err: Optional[Error] = None, instance: int = 0,
-                 channel: int = 0, retries: int = 0, groups: Optional[list[str]] = None, files: bool = False) -> None:
+                 channel: int = 0, retries: int = 0, groups: Optional[list[str]] = None, host: int = 0, apart: bool = False) -> None:
         self.actor = actor
         self.by_owner = by_owner
         self.dead = dead
@@ -862,7 +863,8 @@ class Way(Record):
         self.channel = channel
         self.retries = retries
         self.groups = [] if groups is None else groups
-        self.files = files
+        self.host = host
+        self.apart = apart
 
 
 class Over(Record):
@@ -1061,7 +1063,7 @@ FIELDS: dict[type[Any], list[Field]] = {
     Welcome: [Field(1, "version", "u"), Field(2, "client", "u"), Field(3, "node", "t"), Field(4, "job", "u"), Field(5, "root", "y"),
         Field(6, "segment_size", "u"), Field(7, "inline_max", "u"), Field(8, "token", "y"), Field(9, "namespace", "t"),
         Field(10, "slots", "s"), Field(11, "trace_millionths", "s"), Field(12, "job_dir", "t"), Field(13, "release", "t"),
-        Field(14, "clock", "f")],
+        Field(14, "clock", "f"), Field(15, "straight", "b")],
     Bye: [Field(1, "err", Error)],
     Submit: [Field(1, "spec", TaskSpec)],
     PutValue: [Field(1, "id", "y"), Field(2, "value", Value)],
@@ -1134,7 +1136,7 @@ FIELDS: dict[type[Any], list[Field]] = {
     Marked: [Field(1, "job", "u"), Field(2, "no", "u")],
     CancelCall: [Field(1, "task", "y"), Field(2, "actor", "y"), Field(3, "wish", Wish)],
     Way: [Field(1, "actor", "y"), Field(2, "by_owner", "b"), Field(3, "dead", "b"), Field(4, "err", Error), Field(5, "instance", "u"),
-        Field(6, "channel", "u"), Field(7, "retries", "s"), Field(8, "groups", "t", True), Field(9, "files", "b")],
+        Field(6, "channel", "u"), Field(7, "retries", "s"), Field(8, "groups", "t", True), Field(9, "host", "u"), Field(10, "apart", "b")],
     Over: [Field(1, "actor", "y"), Field(2, "channel", "u"), Field(3, "next", "u"), Field(4, "keeps", "b"), Field(5, "err", Error)],
     Adopted: [Field(1, "task", "y")],
     HostChannel: [Field(1, "instance", "u"), Field(2, "channel", "u"), Field(3, "caller", "u")],
