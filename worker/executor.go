@@ -102,6 +102,8 @@ func (e *Executor) Deliver(batch []wire.Msg) {
 			e.onUnneeded(m)
 		case *wire.Drain:
 			e.startDrain()
+		case *wire.HostChannel:
+			e.hostChannel(m)
 		case *wire.StillThere:
 			e.stillThere(m)
 		case *wire.Where:

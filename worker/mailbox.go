@@ -6,6 +6,7 @@ import (
 
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
+	"mobula/internal/direct/wired"
 	"mobula/internal/errs"
 	"mobula/wire"
 )
@@ -42,6 +43,8 @@ type hosted struct {
 	handing bool    // guarded by mu: a goroutine does it
 	urgent  bool    // guarded by mu: there is more in out than reports that others will follow soon
 	waiting []int   // guarded by mu: the owner's calls that have not begun, of each group
+
+	channels []*wired.Host // guarded by mu: by which other processes call
 }
 
 // host has a mailbox run the calls of an actor that was just made.
@@ -127,6 +130,7 @@ func (h *hosted) stop(why *errs.Error) {
 // close is the same when the process ends: the owner is told of calls that run when they have returned, and not of those that wait.
 func (h *hosted) close() {
 	h.endWith(errs.New(errs.CodeShutdown, "the worker is shutting down"), true)
+	h.closeChannels()
 	h.box.Close()
 }
 
@@ -176,6 +180,7 @@ func (h *hosted) settledLocked() {
 func (h *hosted) sweep(now int64) {
 	h.box.Sweep(laneLinger)
 	h.mu.Lock()
+	h.sweepChannelsLocked()
 	var late []*direct.Incoming
 	for _, r := range h.runs {
 		if at := r.cl.ctx.deadline; !r.owned && at != 0 && now >= at+int64(straightGrace) {

@@ -8,6 +8,7 @@ import (
 	"mobula/internal/direct/shell"
 	"mobula/internal/direct/talk"
 	"mobula/internal/errs"
+	"mobula/internal/ids"
 	"mobula/wire"
 )
 
@@ -80,7 +81,8 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 			f.Outcome = h.ownedRan(own, rep, keep)
 		} else {
 			if passesRefs(d) {
-				h.e.c.Uncork() // the owner hears of what they are before it hears of the caller's
+				_, f.Holds = in.Payload.(*farCall)
+				h.shows(d, f.Holds)
 			}
 			f.Outcome = ans.outcome(d, keep, h.ran(r))
 		}
@@ -96,11 +98,13 @@ func (h *hosted) task(in *direct.Incoming, own *owned) (wire.ExecTask, talk.Stra
 	if own != nil {
 		return own.it.t, nil, nil
 	}
-	if k, ok := in.Payload.(*shell.Call); ok {
-		if s, ok := k.Own.(talk.Straight); ok {
-			if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall {
-				return wire.ExecTask{Spec: spec, Attempt: uint32(in.Tries) + 1, Args: s.Arguments()}, s, nil
-			}
+	of := in.Payload
+	if k, ok := of.(*shell.Call); ok {
+		of = k.Own
+	}
+	if s, ok := of.(talk.Straight); ok {
+		if spec := s.TaskSpec(); spec.Kind == wire.TaskActorCall {
+			return wire.ExecTask{Spec: spec, Attempt: uint32(in.Tries) + 1, Args: s.Arguments()}, s, nil
 		}
 	}
 	return wire.ExecTask{}, nil, errs.New(errs.CodeProtocol, "call %v has come straight to actor %v, and is none that can", in.ID, h.a.id)
@@ -164,6 +168,21 @@ func (h *hosted) runnerLocked() *runner {
 	h.spare[n-1] = nil
 	h.spare = h.spare[:n-1]
 	return r
+}
+
+// shows has the owner hear of what references are before it hears of the caller's; where that is in another process, it waits until the owner knows.
+func (h *hosted) shows(d *wire.Done, far bool) {
+	if h.e.c.Uncork(); !far {
+		return
+	}
+	var refs []ids.ObjectID
+	if d.Err != nil {
+		refs = d.Err.AllRefs()
+	}
+	for i := range d.Results {
+		refs = append(refs, d.Results[i].Value.Refs...)
+	}
+	h.e.c.OwnersKnow(refs)
 }
 
 // passesRefs tells whether there are references in what a call has come to.

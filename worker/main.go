@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	"mobula/internal/direct/shell"
 	"mobula/internal/errs"
 	inject "mobula/internal/fault"
 	"mobula/internal/link"
@@ -59,12 +60,15 @@ func serve(ctx context.Context, conn *conn.Conn, w *wire.Welcome, mapping *segme
 	var e *Executor
 	cc := client.Config{Port: conn, Welcome: w, Memory: mapping, Log: slog.Default(),
 		Holdings: func(h *wire.Holdings) { e.Holdings(h) }, Waits: func() { e.reader.handOver() }}
+	if w.Straight {
+		cc.Mailboxes, cc.Apart = new(shell.Mailboxes), true
+	}
 	var c *client.Client
 	cc.Explain = state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
 		return c.Request(ctx, method, body)
 	})
 	c = client.New(cc)
-	cfg := Config{Client: c, Memory: mapping, Faults: faults}
+	cfg := Config{Client: c, Memory: mapping, Faults: faults, Mailboxes: cc.Mailboxes}
 	for _, o := range opts {
 		o(&cfg)
 	}

@@ -61,7 +61,10 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 	}
 	res.Value.Meta, res.Value.Refs = o.Meta, o.Refs
 	if o.Buffer != nil {
-		r.announce()
+		if err := r.announce(); err != nil {
+			o.Buffer.Abort()
+			return err
+		}
 		res.Kind, res.Size = wire.ResultStored, o.Buffer.Size()
 		return r.buffered(ctx, o, id)
 	}
@@ -76,7 +79,9 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 		return nil
 	}
 	res.Kind = wire.ResultStored
-	r.announce()
+	if err := r.announce(); err != nil {
+		return err
+	}
 	if o.Inline != nil {
 		return r.store(ctx, id, o, o.Inline)
 	}
@@ -90,10 +95,11 @@ func (r *runner) result(ctx context.Context, o *registry.Output, id ids.ObjectID
 }
 
 // announce has the owner know of a call that came straight, before a result of it is stored: nobody holds one of a call that the owner does not know.
-func (r *runner) announce() {
-	if r.straight != nil {
-		r.straight.Announce()
+func (r *runner) announce() error {
+	if r.straight == nil {
+		return nil
 	}
+	return r.straight.Announce()
 }
 
 func (r *runner) store(ctx context.Context, id ids.ObjectID, o *registry.Output, data []byte) error {

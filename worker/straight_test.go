@@ -52,14 +52,15 @@ func (s *straight) AskWord(c *shell.Callee, ch direct.Channel) {
 	go c.Over(direct.Over{Channel: ch, Next: direct.NextInstance, Keeps: true, Err: errs.New(errs.CodeActorUnavailable, "the instance has ended")})
 }
 
-func (s *straight) Submit(*shell.Call)                                    {}
-func (s *straight) Revoke(*shell.Call, direct.Wish)                       {}
-func (s *straight) Adopt(*shell.Call, direct.Effect)                      {}
-func (s *straight) Report(*shell.Call, *direct.Outcome)                   {}
-func (s *straight) HangUp(direct.Channel)                                 {}
-func (s *straight) Settles(*shell.Call, *direct.Outcome)                  {}
-func (s *straight) Linked(*shell.Callee, direct.Channel, direct.Instance) {}
-func (s *straight) Departs(*shell.Call)                                   {}
+func (s *straight) Submit(*shell.Call)                                                          {}
+func (s *straight) Revoke(*shell.Call, direct.Wish)                                             {}
+func (s *straight) Adopt(*shell.Call, direct.Effect)                                            {}
+func (s *straight) Report(*shell.Call, *direct.Outcome)                                         {}
+func (s *straight) HangUp(direct.Channel)                                                       {}
+func (s *straight) Settles(*shell.Call, *direct.Outcome)                                        {}
+func (s *straight) Linked(*shell.Callee, direct.Channel, direct.Instance)                       {}
+func (s *straight) AskHeld(c *shell.Callee, ch direct.Channel, ackNo uint64, _ *direct.Outcome) {}
+func (s *straight) Departs(*shell.Call)                                                         {}
 func (s *straight) Panicked(event string, reason any, _ int) {
 	s.t.Errorf("a core has panicked, at %s: %v", event, reason)
 }
@@ -86,7 +87,10 @@ func (a *asked) TaskSpec() *wire.TaskSpec { return a.spec }
 
 func (a *asked) Arguments() []wire.ArgValue { return a.args }
 
-func (a *asked) Announce() { a.announced++ }
+func (a *asked) Announce() error {
+	a.announced++
+	return nil
+}
 
 func (a *asked) settled(o *direct.Outcome) { a.end <- o }
 

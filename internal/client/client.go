@@ -44,8 +44,9 @@ type Config struct {
 	// Lender has connections that a goroutine may read itself while it waits for an answer. May be nil.
 	Lender *lend.Lender
 
-	// Mailboxes are the actors in this process that calls go straight to. nil: all calls go by the owner.
+	// Mailboxes are the actors in this process that calls go straight to. nil: all calls go by the owner. Apart: there may be channels to actors in other processes.
 	Mailboxes *shell.Mailboxes
+	Apart     bool
 
 	// Holdings adds what a worker's executor holds to the answer to the owner's Resync.
 	Holdings func(h *wire.Holdings)
@@ -171,6 +172,8 @@ func (c *Client) Dispatch(m wire.Msg) {
 		c.straight.way(m)
 	case *wire.Over:
 		c.straight.over(m)
+	case *wire.Marked:
+		c.straight.marks.marked(m)
 	case *wire.Adopted:
 		c.straight.adopted(m.Task)
 	case *wire.StillWaits:

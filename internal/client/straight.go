@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mobula/internal/direct/shell"
+	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/wire"
 )
@@ -24,6 +25,8 @@ type straight struct {
 	room    straightRoom
 	untimed atomic.Int32 // calls that are to be timed, until the next sweep
 	spare   sync.Pool    // messages that nobody has any more
+
+	marks marks
 
 	argsMu sync.Mutex // taken under a shard's lock
 	makers struct {
@@ -62,6 +65,7 @@ type message struct {
 	task  atomic.Bool               // it was submitted
 	left  atomic.Int32              // results that somebody holds
 	done  bool                      // it has ended; guarded by straight.mu
+	shown []func(*errs.Error)       // to be called when the owner knows of it; guarded by straight.mu
 	inner atomic.Pointer[[]*Handle] // that its results have references to, held as long as these; nil: none
 }
 
@@ -69,10 +73,11 @@ type message struct {
 func (m *message) TaskSpec() *wire.TaskSpec { return m.spec }
 
 // Announce has the owner know of the call before a reference to a result leaves, or a result is stored.
-func (m *message) Announce() {
+func (m *message) Announce() error {
 	if !m.told.Load() {
 		m.Leaves()
 	}
+	return nil
 }
 
 // enter gets ready for calls of the actors of this process.
@@ -81,6 +86,7 @@ func (s *straight) enter(boxes *shell.Mailboxes) {
 		return
 	}
 	s.adopting = make(map[ids.TaskID]*message)
+	s.marks.base, s.marks.outbox = s.base, s.outbox
 	s.calls = shell.NewProcess(s.cfg.CacheBytes, s)
 	s.room.base = s.base
 	s.room.add(straightWindow)
@@ -113,6 +119,9 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 	s.hold(m)
 	if len(m.args) > 0 {
 		s.outbox.Uncork() // what they are is known to the owner before the actor's process asks for it
+	}
+	if s.cfg.Apart {
+		s.waitForOwner(m)
 	}
 	m.Tells = len(m.hs) == 0
 	m.Quiet = m.Tells && m.end == nil && len(m.args) == 0

@@ -109,8 +109,9 @@ func resultsOf(o *direct.Outcome) []wire.Result {
 	return nil
 }
 
-// Departs says that the owner knows of a call. References to it did not wait for that: in one process, what follows is behind what it was told.
-func (s *straight) Departs(*shell.Call) {}
+// Departs says that the owner knows of a call. References to it did not wait for that: what follows to the owner is behind what it was told, and what goes by a channel waits by
+// itself.
+func (s *straight) Departs(k *shell.Call) { s.isShown(messageOf(k)) }
 
 // Revoke asks the owner to cancel a call that was submitted.
 func (s *straight) Revoke(k *shell.Call, w direct.Wish) {
@@ -217,6 +218,8 @@ func (s *straight) way(w *wire.Way) {
 		c.ByOwner()
 	case w.Err != nil:
 		c.NoWay(w.Dead, w.Err)
+	case w.Apart:
+		s.openFar(c, w)
 	default:
 		c.Open(s.boxes.Of(w.Instance), shell.Way{Instance: w.Instance, Channel: direct.Channel(w.Channel), Credit: straightCredit, Retries: w.Retries, Groups: w.Groups})
 	}
@@ -230,6 +233,7 @@ func (s *straight) adopted(task ids.TaskID) {
 	s.mu.Unlock()
 	if m != nil {
 		m.Adopted()
+		m.ownerKnows()
 	}
 }
 
@@ -238,6 +242,7 @@ func (s *straight) ownerLost() {
 	if s.boxes != nil {
 		s.tellMakers()
 		s.calls.OwnerLost()
+		s.marks.again()
 	}
 }
 

@@ -29,6 +29,19 @@ type Underway struct {
 	To    Instance
 }
 
+// Sent is a call that is under way on a channel; nil: it has ended, or its channel has.
+func (c *Caller) Sent(id Channel, no uint64) *Call {
+	if ch := c.channel(id); ch != nil {
+		if k := ch.call(no); k != nil && k.stage == onChannel {
+			return k
+		}
+	}
+	return nil
+}
+
+// Runs tells whether a call has begun that is under way on a channel to another process, by the counts of that.
+func (c *Call) Runs(counts []uint64) bool { return c.stage == onChannel && c.begun(counts) }
+
 // Look visits the calls that have not ended, in the order of each caller; but none that the owner has, or that have ended for their caller. ahead is how many of the
 // caller's are before one in its line.
 func (c *Caller) Look(visit func(k *Call, at Place, ahead int)) {

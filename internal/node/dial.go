@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mobula/internal/client"
+	"mobula/internal/direct/shell"
 	"mobula/internal/errs"
 	"mobula/internal/lend"
 	"mobula/internal/link"
@@ -62,8 +63,12 @@ func Dial(ctx context.Context, address string, cfg DialConfig) (*Driver, error) 
 	}
 	d.links = []*link.Link{l}
 	d.hello.Job, d.hello.Client, d.hello.Token = l.Welcome.Job, l.Welcome.Client, l.Welcome.Token
+	var boxes *shell.Mailboxes // without actors: a driver has none
+	if l.Welcome.Straight {
+		boxes = new(shell.Mailboxes)
+	}
 	d.Client = client.New(client.Config{
-		Port: port{l}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
+		Mailboxes: boxes, Apart: true, Port: port{l}, Welcome: l.Welcome, Memory: l.Memory, Log: cfg.Logger, Sample: sampler(l.Welcome, cfg.Logger), Reconnect: d.rejoin,
 		WarnAfter: cfg.WarnAfter, Lender: &d.lender,
 		Explain: state.Explainer(func(ctx context.Context, method string, body []byte) ([]byte, error) {
 			return d.Request(ctx, method, body)

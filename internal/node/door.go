@@ -132,7 +132,9 @@ func (d *door) withdraw(s *session) {
 }
 
 // straight tells whether a client's calls may go straight to other processes.
-func (d *door) straight(h *wire.Hello) bool { return h.Straight && d.cfg.Channels && !d.cfg.CallsByOwner }
+func (d *door) straight(h *wire.Hello) bool {
+	return h.Straight && d.cfg.Channels && !d.cfg.CallsByOwner
+}
 
 // admitTimeout bounds the pool's judgement of a worker's registration.
 const admitTimeout = 10 * time.Second

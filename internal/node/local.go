@@ -57,7 +57,7 @@ func (l *locals) attach(namespace string, others ...wire.Program) (*client.Clien
 	out := &outlet.Local{}
 	s.Outlet = out
 	w := l.welcome(s, namespace)
-	c := l.newClient(client.Config{Port: &localPort{l, s}, Welcome: w, Sample: sampler(w, l.cfg.Logger), Lender: &l.lender, Mailboxes: l.boxes})
+	c := l.newClient(client.Config{Port: &localPort{l, s}, Welcome: w, Sample: sampler(w, l.cfg.Logger), Lender: &l.lender, Mailboxes: l.boxes, Apart: l.apart()})
 	out.Deliver, s.inside = c.Deliver, c
 	if err := l.members.join(s); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (l *locals) startExecutor(job ids.JobID, lookup func(string) (*registry.Fun
 	var exec *worker.Executor
 	c := l.newClient(client.Config{
 		Port: &localPort{l, s}, Welcome: l.welcome(s, l.cfg.Namespace),
-		Holdings: func(h *wire.Holdings) { exec.Holdings(h) }, Mailboxes: l.boxes,
+		Holdings: func(h *wire.Holdings) { exec.Holdings(h) }, Mailboxes: l.boxes, Apart: l.apart(),
 	})
 	exec = worker.New(worker.Config{Client: c, Mailboxes: l.boxes, Memory: l.mapped.ofJob(job), Lookup: lookup, Log: l.cfg.Logger, Context: telemetry.Hook, Faults: l.faults.ofCalls(lookup != nil)})
 	out.Deliver, s.inside = exec.Deliver, c
@@ -120,6 +120,9 @@ func (l *locals) startJob(ev pool.JobStarted) error {
 	}
 	return l.jobs.ask(nil, func(a jobs.Ask) jobs.Event { return jobs.Start{Ask: a, JobStarted: ev} })
 }
+
+// apart tells whether calls may go straight to other processes.
+func (l *locals) apart() bool { return l.boxes != nil && l.cfg.Processes }
 
 // newClient is one in this process.
 func (l *locals) newClient(cfg client.Config) *client.Client {

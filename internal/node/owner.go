@@ -8,7 +8,7 @@ import (
 
 	"mobula/actors"
 	"mobula/gcs/directory"
-	"mobula/internal/direct/wired"
+	channel "mobula/internal/direct/wired"
 	"mobula/internal/errs"
 	"mobula/internal/ids"
 	"mobula/internal/node/inspect"
@@ -277,7 +277,7 @@ func (o *ownerActor) connect(caller ids.ClientID, w *wire.Way) {
 		return // of a host that is gone the caller finds nothing, and asks
 	}
 	w.Apart = true
-	end, host, err := wired.Make()
+	end, host, err := channel.Make()
 	if err != nil {
 		o.owners.cfg.Logger.Warn("a channel between processes was not made", "caller", caller, "host", w.Host, "err", err)
 		return // as one that breaks at once

@@ -22,7 +22,7 @@ func makeSession(id ids.ClientID, role wire.Role, job ids.JobID, pid int32) *ses
 
 // joined is what the owner of a job is told of it.
 func (s *session) joined(job ids.JobID) owner.ClientJoined {
-	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, Straight: s.IsLocal() || s.straight}
+	return owner.ClientJoined{Client: s.id, Role: s.role, Guest: s.job != job, Straight: s.takesPart()}
 }
 
 // asked notes that the owner of another job asks the client what it holds; the answer names the epoch alone.
@@ -51,6 +51,9 @@ func (s *session) IsLocal() bool {
 	return ok
 }
 
+// takesPart tells whether the client takes part in calls that go straight.
+func (s *session) takesPart() bool { return s.IsLocal() || s.straight }
+
 // passesOn tells whether messages between the client and the owner of a job of another node are not read on their way.
 func (s *session) passesOn() bool { return !s.IsLocal() && s.faults == nil }
 
@@ -58,7 +61,7 @@ func (s *session) passesOn() bool { return !s.IsLocal() && s.faults == nil }
 func (s *session) client() jobs.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return jobs.Client{ID: s.id, Role: s.role, Job: s.job, Nth: s.nth, Apart: s.pid != int32(os.Getpid()), Local: s.IsLocal(), Knows: slices.Clone(s.met)}
+	return jobs.Client{ID: s.id, Role: s.role, Job: s.job, Nth: s.nth, Apart: s.pid != int32(os.Getpid()), Local: s.IsLocal(), Straight: s.takesPart(), Knows: slices.Clone(s.met)}
 }
 
 // meet notes that a job's owner knows the client.

@@ -239,7 +239,7 @@ func (s *script) rebuildStraight(epoch uint64, say map[ids.ClientID][]wire.Msg) 
 		s.t.Fatal(err)
 	}
 	s.c = c
-	r := Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver, Straight: true}, {Client: worker, Role: wire.RoleWorker, Local: true}}}
+	r := Restored{Epoch: epoch, Clients: []ClientJoined{{Client: driver, Role: wire.RoleDriver, Straight: true}, {Client: worker, Role: wire.RoleWorker, Straight: true}}}
 	speak := []ids.ClientID{driver, worker}
 	if _, third := say[worker2]; third {
 		r.Clients = append(r.Clients, ClientJoined{Client: worker2, Role: wire.RoleWorker, Straight: true})

@@ -38,6 +38,9 @@ func (c *Callee) Came(ch direct.Channel, answers []direct.Answered, last, over b
 			l.unread += o.Bytes
 		}
 		c.step(&answers[i])
+		if answers[i].Holds {
+			c.p.up.AskHeld(c, ch, answers[i].AckNo, answers[i].Outcome)
+		}
 	}
 	if l := c.link(ch); l != nil && !l.broken && last {
 		c.step(direct.Broke{Channel: ch, Last: true})
@@ -46,6 +49,19 @@ func (c *Callee) Came(ch direct.Channel, answers []direct.Answered, last, over b
 		l.broken = true
 		c.step(direct.Broke{Channel: ch})
 	}
+}
+
+// Sent is a call that is under way on a channel; nil: it has ended.
+func (c *Callee) Sent(ch direct.Channel, no uint64) *Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.core.Sent(ch, no)
+	if k == nil {
+		return nil
+	}
+	call := callOf(k)
+	call.shown = true
+	return call
 }
 
 // flush has what was said on a link to another process go, when no lock is held any more.

@@ -10,8 +10,13 @@ func (c *Callee) Underway() (all []direct.Underway) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	in := make(map[*Call]direct.Underway)
+	var far []uint64 // of an actor in another process: what has begun
 	for _, l := range c.links {
-		if !l.broken {
+		switch {
+		case l.broken:
+		case l.far != nil:
+			far = l.far.Begun()
+		default:
 			l.to.underway(c, in)
 		}
 	}
@@ -20,7 +25,9 @@ func (c *Callee) Underway() (all []direct.Underway) {
 		u := direct.Underway{Ahead: ahead}
 		if at == direct.OnItsWay {
 			var there bool
-			if u, there = in[call]; !there {
+			if u, there = in[call]; far != nil {
+				u.Runs = k.Runs(far)
+			} else if !there {
 				return // it has ended, and its answer comes
 			}
 		}

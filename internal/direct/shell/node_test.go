@@ -146,15 +146,18 @@ func (n *node) Linked(*Callee, direct.Channel, direct.Instance) {}
 func (n *node) Holds(*Callee) any                               { return nil }
 func (n *node) LetsGo(any)                                      {}
 func (n *node) Settled(k *Call, o *direct.Outcome)              { k.Own.(*waiting).end <- o }
-func (n *node) Departs(k *Call)                                 { close(k.Own.(*waiting).departs) }
-func (n *node) Answered(direct.HostEffect)                      {}
-func (n *node) TellOwner(direct.HostEffect)                     {}
-func (n *node) NotHere(direct.HostEffect)                       {}
-func (n *node) Begun(direct.HostEffect)                         {}
-func (n *node) Interrupt(direct.HostEffect)                     {}
-func (n *node) Ran(*direct.Incoming)                            {}
-func (n *node) HandOver()                                       {}
-func (n *node) Panicked(string, any, int)                       { n.panics.Add(1) }
+func (n *node) AskHeld(c *Callee, ch direct.Channel, ackNo uint64, _ *direct.Outcome) {
+	go c.Held(ch, ackNo)
+}
+func (n *node) Departs(k *Call)             { close(k.Own.(*waiting).departs) }
+func (n *node) Answered(direct.HostEffect)  {}
+func (n *node) TellOwner(direct.HostEffect) {}
+func (n *node) NotHere(direct.HostEffect)   {}
+func (n *node) Begun(direct.HostEffect)     {}
+func (n *node) Interrupt(direct.HostEffect) {}
+func (n *node) Ran(*direct.Incoming)        {}
+func (n *node) HandOver()                   {}
+func (n *node) Panicked(string, any, int)   { n.panics.Add(1) }
 
 func (n *node) Spare(k *Call) {
 	if n.spare != nil {

@@ -11,21 +11,22 @@ import (
 // Up is what a process that calls tells its program, its node and the owner of its job. All but Settled and LetsGo is called under the Callee's lock: it hands over, and calls
 // nothing of this package.
 type Up interface {
-	AskWay(c *Callee)                                        // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
-	AskWord(c *Callee, ch direct.Channel)                    // of the node: what has become of a channel; Over follows
-	Submit(k *Call)                                          // to the owner, as a task; OwnerAnswered follows
-	Revoke(k *Call, w direct.Wish)                           // ask the owner to cancel it
-	Adopt(k *Call, where direct.Effect)                      // tell the owner of it; Adopted follows
-	Report(k *Call, o *direct.Outcome)                       // tell the owner, which has adopted it, what it came to
-	HangUp(ch direct.Channel)                                // the channel is needed no more
-	Linked(c *Callee, ch direct.Channel, to direct.Instance) // tell the owner, which was made anew, of a channel
-	Settles(k *Call, o *direct.Outcome)                      // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
-	Settled(k *Call, o *direct.Outcome)                      // tell who waits for it; of one that is for Spare, under the lock
-	Spare(k *Call)                                           // it was Spare, and nobody has it any more: it may be used for another call, as a zero value
-	Departs(k *Call)                                         // a reference to its result may leave
-	Holds(c *Callee) any                                     // hold the actor while calls of it are under way; nil: there is nothing to hold
-	LetsGo(held any)                                         // of that: all have ended; the lock is not held
-	Panicked(event string, reason any, n int)                // a core has panicked, for the n-th time, on an event of that type
+	AskWay(c *Callee)                                                      // of the node: how calls get to the actor; Open, ByOwner or NoWay follows
+	AskWord(c *Callee, ch direct.Channel)                                  // of the node: what has become of a channel; Over follows
+	Submit(k *Call)                                                        // to the owner, as a task; OwnerAnswered follows
+	Revoke(k *Call, w direct.Wish)                                         // ask the owner to cancel it
+	Adopt(k *Call, where direct.Effect)                                    // tell the owner of it; Adopted follows
+	Report(k *Call, o *direct.Outcome)                                     // tell the owner, which has adopted it, what it came to
+	HangUp(ch direct.Channel)                                              // the channel is needed no more
+	Linked(c *Callee, ch direct.Channel, to direct.Instance)               // tell the owner, which was made anew, of a channel
+	Settles(k *Call, o *direct.Outcome)                                    // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
+	Settled(k *Call, o *direct.Outcome)                                    // tell who waits for it; of one that is for Spare, under the lock
+	Spare(k *Call)                                                         // it was Spare, and nobody has it any more: it may be used for another call, as a zero value
+	AskHeld(c *Callee, ch direct.Channel, ackNo uint64, o *direct.Outcome) // ask the owner, or owners, to say when they know of the references in what another process has answered; Held follows
+	Departs(k *Call)                                                       // a reference to its result may leave
+	Holds(c *Callee) any                                                   // hold the actor while calls of it are under way; nil: there is nothing to hold
+	LetsGo(held any)                                                       // of that: all have ended; the lock is not held
+	Panicked(event string, reason any, n int)                              // a core has panicked, for the n-th time, on an event of that type
 }
 
 // Process is what one process calls of all actors.

@@ -6,7 +6,7 @@ import "mobula/wire"
 type Straight interface {
 	TaskSpec() *wire.TaskSpec
 	Arguments() []wire.ArgValue // of the arguments that are references, in order: a stored one is still to be read, and its caller holds it until the call has ended
-	Announce()                  // has the owner know of the call: before a result of it is stored
+	Announce() error            // has the owner know of the call: before a result of it is stored
 }
 
 // Answer is the Value of a call's Outcome, by pointer; nil where there is neither a result nor something to keep or to tell. Keep holds the references in the results, or in

@@ -19,6 +19,7 @@ type Call struct {
 	ch      direct.Channel
 	groups  int
 	unread  int64
+	share   Sharer
 	page    atomic.Pointer[page] // nil: it has not come
 	done    chan struct{}
 	why     error             // set before done is closed
@@ -34,10 +35,13 @@ type Call struct {
 // freeMost is how many messages an end keeps to be used again.
 const freeMost = 64
 
+// Sharer has the owner know of a call, and then calls done, once, without a lock of this package or of shell's.
+type Sharer func(k *shell.Call, done func(*errs.Error))
+
 // OpenCall answers a Callee's AskWay with a channel to another process, where answers of so many bytes may be left unacknowledged. By the lender a goroutine that waits for
 // an answer reads it itself; nil: none does. The socket is taken over, also on an error.
-func OpenCall(f *os.File, c *shell.Callee, w shell.Way, unread int64, lender *lend.Lender) (*Call, error) {
-	x := &Call{c: c, ch: w.Channel, groups: len(w.Groups), unread: unread, done: make(chan struct{})}
+func OpenCall(f *os.File, c *shell.Callee, w shell.Way, unread int64, lender *lend.Lender, share Sharer) (*Call, error) {
+	x := &Call{c: c, ch: w.Channel, groups: len(w.Groups), unread: unread, share: share, done: make(chan struct{})}
 	x.reuse = x.used
 	var err error
 	if x.out.c, err = open(f, lender != nil, true); err != nil {
@@ -175,12 +179,27 @@ func (x *Call) one(m wire.Msg) error {
 			return errs.New(errs.CodeProtocol, "on channel %d answer %d to call %d comes as the %d-th, of %d calls", x.ch, m.AckNo, m.No, x.got, x.calls())
 		}
 		x.answers = append(x.answers, direct.Answered{Channel: x.ch, No: m.No, AckNo: m.AckNo, Said: direct.Said(m.Said), Outcome: outcomeOf(m), Holds: m.Holds})
+	case *wire.Share:
+		x.shared(m.No)
 	case *wire.LastAnswer:
 		x.last = true
 	default:
 		return errs.New(errs.CodeProtocol, "a %v comes from the actor's end of channel %d", m.Kind(), x.ch)
 	}
 	return nil
+}
+
+// shared has the owner told of a call. Of one that has ended here nobody wants the result.
+func (x *Call) shared(no uint64) {
+	done := func(err *errs.Error) {
+		x.say(&wire.Shared{No: no, Err: err})
+		x.flush()
+	}
+	if k := x.c.Sent(x.ch, no); k != nil {
+		x.share(k, done)
+	} else {
+		done(errs.New(errs.CodeCancelled, "call %d of channel %d has ended", no, x.ch))
+	}
 }
 
 // greeted takes what the actor's process says first, with its page.

@@ -34,7 +34,7 @@ type asked struct {
 
 func (a *asked) TaskSpec() *wire.TaskSpec   { return a.spec }
 func (a *asked) Arguments() []wire.ArgValue { return a.values }
-func (a *asked) Announce()                  {}
+func (a *asked) Announce() error            { return nil }
 
 var _ talk.Straight = (*asked)(nil)
 
@@ -65,7 +65,7 @@ func (u *calls) AskWay(c *shell.Callee) {
 		}
 		w := u.w
 		w.Channel = direct.Channel(u.last.Add(1))
-		x, err := OpenCall(e, c, w, 1<<20, u.lender)
+		x, err := OpenCall(e, c, w, 1<<20, u.lender, shares)
 		if err != nil {
 			u.t.Error(err)
 			c.NoWay(true, errs.From(err))
@@ -88,6 +88,9 @@ func (u *calls) Settles(*shell.Call, *direct.Outcome)                  {}
 func (*calls) Spare(*shell.Call)                                       {}
 
 func (u *calls) Settled(k *shell.Call, o *direct.Outcome) { k.Own.(*asked).end <- o }
+func (u *calls) AskHeld(c *shell.Callee, ch direct.Channel, ackNo uint64, _ *direct.Outcome) {
+	go c.Held(ch, ackNo)
+}
 func (u *calls) Departs(*shell.Call)                      {}
 func (u *calls) Holds(*shell.Callee) any                  { return nil }
 func (u *calls) LetsGo(any)                               {}
@@ -182,7 +185,7 @@ func (h *hosts) Panicked(event string, reason any, _ int) { h.t.Errorf("%s: %v",
 
 func (h *hosts) open(e *os.File, ch direct.Channel) *Host {
 	h.t.Helper()
-	x, err := OpenHost(e, h.box, ch, func(k *wire.Call) any { return k })
+	x, err := OpenHost(e, h.box, ch, func(_ *Host, k *wire.Call) any { return k })
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -264,3 +267,6 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(testkit.Tidy(m).Run())
 }
+
+// shares is an owner that knows of every call when it is asked.
+func shares(_ *shell.Call, done func(*errs.Error)) { done(nil) }

@@ -2,6 +2,7 @@ package wired
 
 import (
 	"os"
+	"sync"
 
 	"mobula/internal/direct"
 	"mobula/internal/direct/shell"
@@ -15,11 +16,15 @@ type Host struct {
 	out
 	m       *shell.Mailbox
 	ch      direct.Channel
-	payload func(*wire.Call) any
+	payload func(*Host, *wire.Call) any
 	page    *page
 	done    chan struct{}
-	why     error              // set before done is closed
-	free    []*wire.Answered   // guarded by mu: to be used again
+	why     error            // set before done is closed
+	free    []*wire.Answered // guarded by mu: to be used again
+
+	sharesMu sync.Mutex
+	shares   map[uint64]chan *errs.Error // guarded by sharesMu: calls of which the owner is to know; nil: the channel has ended
+
 	came    uint64             // of the goroutine that reads: calls
 	hello   bool               // of the same: the other side has said what it speaks
 	methods []wire.Method      // of the same, by number
@@ -27,8 +32,8 @@ type Host struct {
 }
 
 // OpenHost has a mailbox take calls of another process. What the mailbox has of each is payload's, which keeps the message. The socket is taken over, also on an error.
-func OpenHost(f *os.File, m *shell.Mailbox, ch direct.Channel, payload func(*wire.Call) any) (*Host, error) {
-	x := &Host{m: m, ch: ch, payload: payload, done: make(chan struct{})}
+func OpenHost(f *os.File, m *shell.Mailbox, ch direct.Channel, payload func(*Host, *wire.Call) any) (*Host, error) {
+	x := &Host{m: m, ch: ch, payload: payload, done: make(chan struct{}), shares: make(map[uint64]chan *errs.Error)}
 	x.reuse = x.used
 	if err := x.open(f); err != nil {
 		return nil, err
@@ -129,6 +134,12 @@ func (x *Host) read() {
 	x.c.Fail(err)
 	x.m.Unserve(x.ch) // from here on nothing is written into the page
 	x.page.unmap()
+	x.sharesMu.Lock()
+	for _, c := range x.shares {
+		c <- gone(x.ch)
+	}
+	x.shares = nil
+	x.sharesMu.Unlock()
 	close(x.done)
 }
 
@@ -168,7 +179,7 @@ func (x *Host) call(k *wire.Call) error {
 	}
 	of := &x.methods[k.Method]
 	k.Spec.Opts, k.Spec.Actor, k.Spec.Kind = of.Opts, of.Actor, wire.TaskActorCall
-	x.calls = append(x.calls, &direct.Incoming{ID: k.Spec.ID, Tries: int32(k.Tries), Group: int(k.Group), Payload: x.payload(k)})
+	x.calls = append(x.calls, &direct.Incoming{ID: k.Spec.ID, Tries: int32(k.Tries), Group: int(k.Group), Payload: x.payload(x, k)})
 	return nil
 }
 
@@ -188,10 +199,41 @@ func (x *Host) other(m wire.Msg) error {
 		x.m.Tell(e)
 	case *wire.Took:
 		x.m.Tell(direct.Acked{Channel: x.ch, UpTo: m.UpTo})
+	case *wire.Shared:
+		x.shared(m)
 	default:
 		return errs.New(errs.CodeProtocol, "a %v comes from the calling end of channel %d", m.Kind(), x.ch)
 	}
 	return nil
+}
+
+// Share waits until the owner knows of a call that runs, which its caller tells it: so before a result of it is stored. It fails where the caller wants no answer any more, or
+// the channel has ended.
+func (x *Host) Share(no uint64) *errs.Error {
+	c := make(chan *errs.Error, 1)
+	x.sharesMu.Lock()
+	if x.shares == nil {
+		x.sharesMu.Unlock()
+		return gone(x.ch)
+	}
+	x.shares[no] = c
+	x.sharesMu.Unlock()
+	x.say(&wire.Share{No: no})
+	x.flush()
+	return <-c
+}
+
+func (x *Host) shared(m *wire.Shared) {
+	x.sharesMu.Lock()
+	defer x.sharesMu.Unlock()
+	if c := x.shares[m.No]; c != nil {
+		delete(x.shares, m.No)
+		c <- m.Err
+	}
+}
+
+func gone(ch direct.Channel) *errs.Error {
+	return errs.New(errs.CodeDisconnected, "channel %d has ended: nobody waits for what is called by it", ch)
 }
 
 func (x *Host) method(m *wire.Method) error {

@@ -89,7 +89,7 @@ func toCaller(t testing.TB, b []byte, calls int) error {
 	for seq := range uint64(calls) {
 		open = append(open, u.call(1, seq+1, nil))
 	}
-	x, err := OpenCall(from, u.p.Callee(theActor), shell.Way{Channel: 1, Credit: 1 << 20, Groups: []string{""}}, 1<<20, nil)
+	x, err := OpenCall(from, u.p.Callee(theActor), shell.Way{Channel: 1, Credit: 1 << 20, Groups: []string{""}}, 1<<20, nil, shares)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestWhatIsNoEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenHost(plain, h.box, 1, func(*wire.Call) any { return nil }); !errors.Is(err, errs.ErrInvalid) {
+	if _, err := OpenHost(plain, h.box, 1, func(*Host, *wire.Call) any { return nil }); !errors.Is(err, errs.ErrInvalid) {
 		t.Errorf("a file in place of the socket: %v", err)
 	}
 	if plain.Fd() != ^uintptr(0) {

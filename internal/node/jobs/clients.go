@@ -53,7 +53,7 @@ func (c *Core) introduce(cl *Client, id ids.JobID) {
 		return
 	}
 	cl.Knows = append(cl.Knows, id)
-	c.emit(Introduce{Job: id, ClientJoined: owner.ClientJoined{Client: cl.ID, Role: cl.Role, Guest: cl.Job != id, Local: cl.Local}})
+	c.emit(Introduce{Job: id, ClientJoined: owner.ClientJoined{Client: cl.ID, Role: cl.Role, Guest: cl.Job != id, Straight: cl.Straight}})
 }
 
 func (c *Core) guest(m Guest) {

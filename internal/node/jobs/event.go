@@ -82,13 +82,14 @@ type Join struct {
 
 // Client is a driver or worker.
 type Client struct {
-	ID    ids.ClientID
-	Role  wire.Role
-	Job   ids.JobID
-	Nth   int         // the number of the return that began its session; 0: none did
-	Apart bool        // it has a process of its own
-	Local bool        // it is in the node's process, and needs no connection
-	Knows []ids.JobID // whose owners know it
+	ID       ids.ClientID
+	Role     wire.Role
+	Job      ids.JobID
+	Nth      int         // the number of the return that began its session; 0: none did
+	Apart    bool        // it has a process of its own
+	Local    bool        // it is in the node's process, and needs no connection
+	Straight bool        // it takes part in calls that go straight
+	Knows    []ids.JobID // whose owners know it
 }
 
 // Arrived asks to let a worker in that has connected. The pool has yet to say whether it is one of the node's: Admit or Refuse.
