@@ -171,7 +171,8 @@ bench: ## mobench, every case
 sim: ## a million tasks on 10 to 10,000 nodes, in virtual time; ARGS=--help says more
 	$(GO) run ./benchmarks/sim $(ARGS)
 
-bench-peers: build ## the same work on Mobula, Ray and Dask, in turn; ARGS=--help says more (needs Python 3.11 and pip)
+bench-peers: build ## the same work on Mobula, Ray and Dask, or of actors beside protoactor-go, in turn; ARGS=--help says more (needs Python 3.11 and pip)
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/actorbench ./benchmarks/actorbench
 	@python=$$(sh python/interpreter.sh) && PYTHONPATH=benchmarks $$python -m peers $(ARGS)
 
 bench-compare: ## the work tree against the commit BASE, by rows of mobench and of Python, in ten minutes; ARGS=--help says more

@@ -34,6 +34,7 @@ var cases = []benchCase{
 
 	{name: "remote-task-sync", what: "one task after another on another node, p50 of a round trip", run: remoteTaskSync, over: true},
 	{name: "remote-task-async", what: "100,000 tasks at once on another node", run: remoteTaskAsync, over: true},
+	{name: "remote-actor-sync", what: "one call after another of an actor on another node, p50", run: remoteActorSync, over: true},
 	{name: "remote-leases", what: "leases that another node gives for 1,000 tasks at once", run: remoteLeases, over: true},
 	{name: "remote-chain-1000", what: "1,000 tasks on two nodes in turn, each of which needs the one before", run: remoteChain, over: true},
 	{name: "transfer", what: "1 GiB from another node, into memory used before; first: after the start", run: transfer, over: true},

@@ -132,8 +132,8 @@ func taskAsync(ctx context.Context, b *bench) (*report, error) {
 }
 
 // newCounter makes the actor of a case and counts its creation.
-func newCounter(ctx context.Context, cl *cluster) (mobula.ActorRef[counter], error) {
-	a, err := counterType.Spawn(ctx)
+func newCounter(ctx context.Context, cl *cluster, opts ...mobula.ActorOption) (mobula.ActorRef[counter], error) {
+	a, err := counterType.Spawn(ctx, opts...)
 	if err != nil {
 		return a, err
 	}
@@ -143,23 +143,28 @@ func newCounter(ctx context.Context, cl *cluster) (mobula.ActorRef[counter], err
 
 func actorSync(ctx context.Context, b *bench) (*report, error) {
 	return b.inTurn(ctx, func(ctx context.Context, cl *cluster) (func(int) ([]float64, error), error) {
-		a, err := newCounter(ctx, cl)
-		calls := 0
-		return func(n int) ([]float64, error) {
-			out := make([]float64, 0, n)
-			for range n {
-				calls++
-				begun := time.Now()
-				v, err := counterInc.Go(ctx, a, mobula.V(1)).Get(ctx)
-				d := time.Since(begun)
-				if err != nil || v != calls {
-					return nil, fmt.Errorf("call %d gave %d, %w", calls, v, err)
-				}
-				out = append(out, d.Seconds())
-			}
-			return out, nil
-		}, err
+		return actorRounds(ctx, cl)
 	})
+}
+
+// actorRounds gives the seconds of each of n calls of a new actor in turn.
+func actorRounds(ctx context.Context, cl *cluster, opts ...mobula.ActorOption) (func(n int) ([]float64, error), error) {
+	a, err := newCounter(ctx, cl, opts...)
+	calls := 0
+	return func(n int) ([]float64, error) {
+		out := make([]float64, 0, n)
+		for range n {
+			calls++
+			begun := time.Now()
+			v, err := counterInc.Go(ctx, a, mobula.V(1)).Get(ctx)
+			d := time.Since(begun)
+			if err != nil || v != calls {
+				return nil, fmt.Errorf("call %d gave %d, %w", calls, v, err)
+			}
+			out = append(out, d.Seconds())
+		}
+		return out, nil
+	}, err
 }
 
 func actorAsync(ctx context.Context, b *bench) (*report, error) {

@@ -22,6 +22,12 @@ func remoteTaskAsync(ctx context.Context, b *bench) (*report, error) {
 	})
 }
 
+func remoteActorSync(ctx context.Context, b *bench) (*report, error) {
+	return b.inTurn(ctx, func(ctx context.Context, cl *cluster) (func(int) ([]float64, error), error) {
+		return actorRounds(ctx, cl, mobula.OnNode(cl.nodes.to[0]))
+	})
+}
+
 // remoteLeases counts by the numbers of leases, which a node gives out in turn: that of a task before and that of one after.
 func remoteLeases(ctx context.Context, b *bench) (*report, error) {
 	return b.in(ctx, setup{}, func(cl *cluster) (*report, error) {

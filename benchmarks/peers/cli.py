@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Callable, Sequence
 
-from . import environment, page, table
+from . import environment, native, page, table
 from .bench import Comparison, Plan, compare
 from .run import Result, run
 from .workload import OURS, Workload, load, project
@@ -25,16 +25,18 @@ examples:
   make bench-peers ARGS="--systems mobula,ray actor-create"     without Dask
   make bench-peers ARGS="--repetitions 5 --json set-index-100"  for machines: a JSON object a line
   make bench-peers ARGS="--markdown docs/figures.md task-sync"  the page of figures
+  make bench-peers ARGS=actors                                  a group: messages between actors, beside protoactor-go and floors
   make bench-peers ARGS="--quick"                               small sizes, once: that all of it works
 """
 
 
 def parser(workloads: Sequence[Workload]) -> argparse.ArgumentParser:
     names = "\n".join(f"  {w.name:<18} {w.what} ({', '.join(w.systems)})" for w in workloads)
-    p = argparse.ArgumentParser("peers", description="The same work on Mobula, Ray and Dask, run in turn, in one table.",
-                                epilog=f"{EXAMPLES}\nworkloads, and the systems they run on:\n{names}",
+    groups = "\n".join(f"  {g:<18} {', '.join(w.name for w in workloads if w.group == g)}" for g in _groups(workloads))
+    p = argparse.ArgumentParser("peers", description="The same work on Mobula, Ray and Dask, or others, run in turn, in one table.",
+                                epilog=f"{EXAMPLES}\nworkloads, and the systems they run on:\n{names}\n\ngroups of them:\n{groups}",
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="which to run (default: all)")
+    p.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="which to run, by name or group (default: all)")
     p.add_argument("--systems", default="", metavar="S,...",
                    help=f"which systems to run them on (default: all); ratios are against {OURS}")
     p.add_argument("--repetitions", type=_count(1), metavar="N",
@@ -49,6 +51,10 @@ def parser(workloads: Sequence[Workload]) -> argparse.ArgumentParser:
     p.add_argument("--scratch", metavar="DIRECTORY",
                    help="where runs have their files, spilled objects too (default: that of temporary files)")
     return p
+
+
+def _groups(workloads: Sequence[Workload]) -> list[str]:
+    return sorted({w.group for w in workloads if w.group})
 
 
 def _count(least: int) -> Callable[[str], int]:
@@ -66,11 +72,11 @@ def main(argv: Sequence[str]) -> int:
     workloads = load()
     p = parser(workloads)
     a = p.parse_args(argv)
-    chosen = [w for w in workloads if not a.workloads or w.name in a.workloads]
+    chosen = [w for w in workloads if not a.workloads or w.name in a.workloads or w.group in a.workloads]
     if a.timeout:
         chosen = [dataclasses.replace(w, timeout=a.timeout) for w in chosen]
     for name in a.workloads:
-        if name not in {w.name for w in workloads}:
+        if name not in {*(w.name for w in workloads), *_groups(workloads)}:
             p.error(f"there is no workload {name!r}; --help lists them")
     begun = time.monotonic()
 
@@ -87,19 +93,23 @@ def main(argv: Sequence[str]) -> int:
         plan = Plan(chosen, [s for s in a.systems.split(",") if s], repetitions, memory, once, log)
     except ValueError as e:
         p.error(str(e))
-    projects = sorted({project(s) for w in chosen for s in plan.systems_of(w)})
+    projects = sorted({project(s) for w in chosen if not w.native for s in plan.systems_of(w)})
+    natives = sorted({s for w in chosen if w.native for s in plan.systems_of(w)})
     try:
         if a.markdown:
             page.check(a.markdown)
         for name in projects:
             environment.prepare(name, log)
+        if natives:
+            native.check()
     except (OSError, ValueError) as e:
         p.error(f"--markdown {a.markdown}: {e}")
     except environment.EnvironmentFailed as e:
         print(f"peers: {e}", file=sys.stderr)
         return 2
+    on = machine([*environment.versions(projects), *native.versions(natives)])
     try:
-        return 1 if any(c.row.system == OURS and c.row.errors for c in _report(plan, machine(projects), a.json, a.markdown)) else 0
+        return 1 if any(c.row.system == OURS and c.row.errors for c in _report(plan, on, a.json, a.markdown)) else 0
     except KeyboardInterrupt:
         return 130
 
@@ -126,12 +136,12 @@ def _report(plan: Plan, on: dict[str, object], as_json: bool, markdown: pathlib.
     return done
 
 
-def machine(projects: Sequence[str]) -> dict[str, object]:
+def machine(versions: Sequence[str]) -> dict[str, object]:
     """The machine and the versions that the figures are of."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
     return {"date": datetime.date.today().isoformat(), "cpu": _cpu(), "cpus": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1),
             "kernel": platform.release(), "python": platform.python_version(), "load": round(os.getloadavg()[0], 2),
-            "versions": ", ".join(environment.versions(projects))}
+            "versions": ", ".join(dict.fromkeys(versions))}
 
 
 def _cpu() -> str:

@@ -44,7 +44,8 @@ def run(w: Workload, system: str, *, quick: bool, sampled: bool, scratch: str | 
 
 
 def _run(w: Workload, system: str, quick: bool, sampled: bool, folder: str, log: Callable[[str], None]) -> Result:
-    argv = [environment.python(project(system)), "-m", f"{__package__}.child", w.name, system] + ["--quick"] * quick
+    interpreter = sys.executable if w.native else environment.python(project(system))
+    argv = [interpreter, "-m", f"{__package__}.child", w.name, system] + ["--quick"] * quick
     stdout, stderr = os.path.join(folder, "stdout"), os.path.join(folder, "stderr")
     outcome = guarded({"argv": argv, "env": environment.variables(project(system), folder), "cwd": folder, "stdout": stdout,
                        "stderr": stderr, "timeout": w.timeout, "sample": SAMPLE if sampled else 0}, log)

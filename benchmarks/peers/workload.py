@@ -20,7 +20,7 @@ PEAK = "peak memory"  # the metric of runs whose memory is sampled
 FILES = ("task_sync", "task_async", "tasks_100k", "chain", "tree", "actor_sync", "actor_async", "actor_many", "actor_create",
          "many_clients", "put_small", "get_small", "put_large", "get_large", "get_refs", "wait_1000", "cold_start", "idle_memory", "broadcast",
          "dask_tasks", "set_index", "dot", "basic_sum", "anom_mean", "double_diff", "vorticity", "dataframe_align", "session_of_eight",
-         "remote_task_sync", "remote_task_async", "transfer", "after_node_kill")
+         "remote_task_sync", "remote_task_async", "transfer", "after_node_kill", "actor_messages")
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class Workload:
     quick: Params = field(default_factory=dict)  # parameters that differ in a quick run, which only shows that the workload works
     peak: Metric | None = None  # the metric of memory, which is sampled in separate runs
     timeout: float = 300.0  # seconds for one run
+    group: str = ""  # a name for several workloads
+    native: bool = False  # its systems are parts of a program of Go (native.py): they need no project's environment
 
 
 def project(system: str) -> str:

@@ -127,10 +127,16 @@ func row(b *testing.B, ofInt, ofParcel func(b *testing.B)) {
 // asks calls one after another, and tells how long half of them and 99 % took at most.
 func asks[T any](b *testing.B, one func(ctx context.Context, a mobula.ActorRef[seat], i int) mobula.Ref[T]) {
 	ctx, as := seated(b, 1)
+	timed(b, func(i int) { told(b, ctx, one(ctx, as[0], i)) })
+}
+
+// timed does something one after another, and tells how long half of them and 99 % took at most.
+func timed(b *testing.B, one func(i int)) {
+	b.ReportAllocs()
 	took := make([]time.Duration, b.N)
 	for i := range b.N {
 		begun := time.Now()
-		told(b, ctx, one(ctx, as[0], i))
+		one(i)
 		took[i] = time.Since(begun)
 	}
 	b.StopTimer()

@@ -60,6 +60,7 @@ var (
 
 // Calls between a program and its actors, and between actors, go past the owner: it knows no task of them, until a reference leaves its process.
 func TestCallsGoStraight(t *testing.T) {
+	t.Setenv("MOBULA_STRAIGHT_CALLS", "1")
 	c := mobulatest.Start(t, mobula.WithCPUs(2))
 	ctx := c.Context(t.Context())
 	a := spawn(ctx, t, 0)

@@ -65,7 +65,7 @@ var layers = []layer{
 var homes = map[string][]string{
 	"github.com/DeRuina/timberjack":      words("raylet/pool/proc"),
 	"github.com/apache/arrow-go/v18":     words("arrowipc"),
-	"github.com/asynkron/protoactor-go":  words("actors benchmarks/mobench"), // which measures bare hops too
+	"github.com/asynkron/protoactor-go":  words("actors benchmarks/actorbench benchmarks/mobench"), // which measure it too
 	"github.com/aws/smithy-go":           words("objectstore/spill/s3"),
 	"github.com/bufbuild/protocompile":   words("internal/tools"),
 	"github.com/cockroachdb/datadriven":  words("internal/transcript"),

@@ -6,13 +6,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 from waiting import PATIENCE
 
-from peers import cli, environment, workload
+from peers import cli, environment, native, workload
 
 ALL = workload.load()
 SMALL = ["task-sync", "task-async", "tasks-100k", "chain", "tree", "actor-sync", "async-actor-sync", "actor-async", "actor-concurrent",
@@ -36,7 +37,7 @@ def test_names_are_unique() -> None:
 @pytest.mark.parametrize("w", ALL, ids=lambda w: w.name)
 def test_a_workload_is_declared_well(w: workload.Workload) -> None:
     assert next(iter(w.systems)) == workload.OURS
-    assert {workload.OURS} < {workload.project(s) for s in w.systems} <= set(environment.PROJECTS)
+    assert {workload.OURS} < {workload.project(s) for s in w.systems} <= set(native.SYSTEMS if w.native else environment.PROJECTS)
     assert set(w.quick) <= set(w.full)
     for m in (*w.metrics, *([w.peak] if w.peak else [])):
         assert set(m.wants) <= set(w.systems)
@@ -79,6 +80,7 @@ def test_help_names_every_workload_and_has_examples(capsys: pytest.CaptureFixtur
     assert "examples:" in text
     for w in ALL:
         assert f"  {w.name} " in text
+        assert not w.group or f"\n  {w.group} " in text
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -92,3 +94,32 @@ def test_ours_runs(name: str, tmp_path: pathlib.Path) -> None:
     w = next(w for w in ALL if w.name == name)
     assert figures.keys() == {m.name for m in w.metrics}
     assert all(x > 0 for x in figures.values())
+
+
+@pytest.fixture(scope="session")
+def actorbench(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    if not shutil.which("go"):
+        pytest.skip("there is no go to build actorbench with")
+    program = tmp_path_factory.mktemp("bin") / "actorbench"
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    subprocess.run(["go", "build", "-o", program, "./benchmarks/actorbench"], cwd=environment.ROOT, env=env, check=True)
+    return program
+
+
+@pytest.mark.parametrize("w", [w for w in ALL if w.native], ids=lambda w: w.name)
+def test_rows_of_actorbench_have_their_figures(w: workload.Workload, actorbench: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "PROGRAM", actorbench)
+    native.check()
+    for run in w.systems.values():
+        assert run({**w.full, **w.quick}).keys() == {m.name for m in w.metrics}
+
+
+def test_actorbench_is_missed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "PROGRAM", tmp_path / "none")
+    with pytest.raises(environment.EnvironmentFailed, match="make bench-peers"):
+        native.check()
+
+
+def test_versions_of_actorbench() -> None:
+    ours, theirs = native.versions(native.SYSTEMS)
+    assert ours.startswith("mobula ") and re.fullmatch(r"protoactor-go v\S+", theirs)

@@ -50,7 +50,7 @@ var steps = []step{
 
 // loud are the packages whose tests start processes, most of them nodes, several at a time: two such packages at once disturb each other. With
 // three dots all that are below the directory, too.
-var loud = words("benchmarks/mobench cmd/mobula e2e/... internal/netns/... internal/node mobulatest raylet/pool/proc samples/...")
+var loud = words("benchmarks/actorbench benchmarks/mobench cmd/mobula e2e/... internal/netns/... internal/node mobulatest raylet/pool/proc samples/...")
 
 // elsewhere are packages that another step runs.
 var elsewhere = words("internal/lint")
