@@ -27,7 +27,7 @@ type Handle struct {
 	flags flags // guarded by the shard's mu
 }
 
-type flags uint8
+type flags uint16
 
 const (
 	asked    flags = 1 << iota // a Get without fetch is under way
@@ -38,6 +38,7 @@ const (
 	comes                      // its result comes without being asked for: a call has it that goes straight
 	parted                     // its call was told that nobody here holds it
 	settled                    // its result was known once; the cached value may be dropped
+	called                     // one of its users is what calls this actor straight (straight.Holds)
 )
 
 // ID is the object's id.
@@ -62,7 +63,11 @@ func (h *Handle) Release() {
 	}
 	h.refs--
 	queue := s.queueIfUnused(h)
+	alone := h.refs == 1 && h.flags&called != 0
 	s.mu.Unlock()
+	if alone {
+		h.of.callers.heldAlone(h)
+	}
 	if queue {
 		h.of.releaser.release(h)
 	}

@@ -10,7 +10,11 @@ import (
 type handles struct {
 	table
 	releaser
+	callers callers
 }
+
+// callers has the actors that this process calls straight, and hears of those that nobody else holds any more.
+type callers interface{ heldAlone(h *Handle) }
 
 // Handles counts the objects that this process holds.
 func (t *handles) Handles() int { return t.table.len() }

@@ -150,8 +150,8 @@ func (m *message) letInner() {
 	}
 }
 
-// retain adds a user to the entry of an object that has some; nil: it has none.
-func (t *table) retain(id ids.ObjectID) *Handle {
+// retain adds a user to the entry of an object that has some, and marks it; nil: it has none.
+func (t *table) retain(id ids.ObjectID, mark flags) *Handle {
 	s := t.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,5 +160,13 @@ func (t *table) retain(id ids.ObjectID) *Handle {
 		return nil
 	}
 	h.refs++
+	h.flags |= mark
 	return h
+}
+
+func (h *Handle) unmark(mark flags) {
+	s := h.of.table.shard(h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.flags &^= mark
 }

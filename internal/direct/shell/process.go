@@ -23,8 +23,8 @@ type Up interface {
 	Settled(k *Call, o *direct.Outcome)                      // tell who waits for it; of one that is for Spare, under the lock
 	Spare(k *Call)                                           // it was Spare, and nobody has it any more: it may be used for another call, as a zero value
 	Departs(k *Call)                                         // a reference to its result may leave
-	Holds(c *Callee) any                                     // hold the actor while calls of it are under way; nil: there is nothing to hold
-	LetsGo(held any)                                         // of that: all have ended; the lock is not held
+	Holds(c *Callee) any                                     // hold the actor, and say HoldsAlone when nothing else here does; nil: there is nothing to hold
+	LetsGo(held any)                                         // of that: nothing else holds it, and no call is under way, or there was none for long; the lock is not held
 	Panicked(event string, reason any, n int)                // a core has panicked, for the n-th time, on an event of that type
 }
 
@@ -67,6 +67,16 @@ func (p *Process) Callee(actor ids.ActorID) *Callee {
 		}
 	}
 	return c
+}
+
+// HoldsAlone tells the Callee of an actor, if there is one.
+func (p *Process) HoldsAlone(actor ids.ActorID) {
+	p.mu.RLock()
+	c := p.callees[actor]
+	p.mu.RUnlock()
+	if c != nil {
+		c.HoldsAlone()
+	}
 }
 
 // Sweep lets go of what was not used since the sweep before: acknowledgements are passed on, channels are closed that were idle for so many sweeps, and actors are
