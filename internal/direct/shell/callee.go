@@ -53,6 +53,7 @@ type Callee struct {
 	waits []wait // guarded by mu: for calls to be sent
 
 	under int  // guarded by mu: calls under way
+	pace  pace // guarded by mu
 	holds any  // guarded by mu: what holds the actor, from a call on; nil: nothing
 	alone bool // guarded by mu: nothing else does: it is let go of when no call is under way
 	let   any  // guarded by mu: what this step lets go of
@@ -82,11 +83,11 @@ func newCallee(p *Process, actor ids.ActorID) *Callee {
 func (c *Callee) Actor() ids.ActorID { return c.actor }
 
 // Begin makes a call; false: this Callee was forgotten, and Process has another.
-func (c *Callee) Begin(k *Call) bool {
+func (c *Callee) Begin(k *Call) (begun, crowded bool) {
 	c.mu.Lock()
 	if c.gone {
 		c.mu.Unlock()
-		return false
+		return false, false
 	}
 	k.of, k.Payload, k.dropped = c, k, k.Tells
 	if c.under++; c.holds == nil {
@@ -94,9 +95,10 @@ func (c *Callee) Begin(k *Call) bool {
 	}
 	c.fits(k)
 	c.list(k)
+	crowded = c.crowded()
 	c.step(direct.Begin{Call: &k.Call})
 	c.leave()
-	return true
+	return true, crowded
 }
 
 // Callee is where a call was made; nil: it was not begun.

@@ -78,6 +78,7 @@ func (c *Callee) settled(k *Call, o *direct.Outcome) {
 	c.p.up.Settles(k, o)
 	k.settled, k.end = true, o
 	c.under--
+	c.eases()
 	c.maybeLetGo()
 	c.unlist(k)
 	if k.comesBack(o) {

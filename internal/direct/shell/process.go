@@ -43,14 +43,21 @@ func NewProcess(budget int64, up Up) *Process {
 	return &Process{up: up, budget: budget, callees: make(map[ids.ActorID]*Callee)}
 }
 
-// Begin makes a call of an actor.
-func (p *Process) Begin(actor ids.ActorID, k *Call) {
-	for begun := false; !begun; { // false: it was just forgotten
-		begun = p.Callee(actor).Begin(k)
+// Begin makes a call of an actor. If it has many before it, its Callee is given: who makes one after another should Pause.
+func (p *Process) Begin(actor ids.ActorID, k *Call) (crowded *Callee) {
+	for {
+		c := p.Callee(actor)
+		switch begun, many := c.Begin(k); {
+		case !begun: // it was just forgotten
+		case many:
+			return c
+		default:
+			return nil
+		}
 	}
 }
 
-// Callee is what this process calls of an actor. Whoever keeps it asks anew when its Begin says that it was forgotten.
+// Callee is what this process calls of an actor. It may be forgotten when nothing is under way, and then there is another.
 func (p *Process) Callee(actor ids.ActorID) *Callee {
 	p.mu.RLock()
 	c := p.callees[actor]
