@@ -46,7 +46,7 @@ func (h *Handle) ID() ids.ObjectID { return h.id }
 
 // Retain adds a user and returns h. The caller must be a user itself.
 func (h *Handle) Retain() *Handle {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	h.refs++
 	s.mu.Unlock()
@@ -55,7 +55,7 @@ func (h *Handle) Retain() *Handle {
 
 // Release ends one user's hold. After the last one the owner is told, in a batch.
 func (h *Handle) Release() {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	if h.refs <= 0 { // one Release too many: the entry is gone, or another handle has it
 		s.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *Handle) Ready() bool { return h.res.Load() != nil }
 
 // awaited tells whether somebody holds the object and its result is not known yet.
 func (h *Handle) awaited() bool {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.refs > 0 && h.flags&(settled|removed) == 0
