@@ -93,7 +93,7 @@ func New(cfg Config) *Client {
 	c.memory.base = b
 	c.memory.of.Store(&cfg.Memory)
 	c.handles.cacheMax = cfg.CacheBytes
-	c.handles.releaser.up = c
+	c.handles.releaser.up, c.handles.callers = c, &c.straight
 	o.base, o.handles, o.up = b, &c.handles, c
 	o.port = cfg.Port
 	o.replay, o.credit = cfg.Reconnect != nil, &c.credit

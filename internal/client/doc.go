@@ -12,8 +12,8 @@
 // highest: base (the configuration, the client's lifetime), clock, memory (the segment), handles (the table, the queue of releases), outbox
 // (the queue to the node), credit, gets, straight (calls of actors that go straight), submits, puts, announcing (references that leave with values of other programs of the process), streams,
 // actorWatches, requests, watchers (and rooms), followed (tasks that end with a context), collector, rejoining (reconnects to a node that was gone).
-// A part calls those below it directly. Two call those above: the queue of releases asks to be sent (releaserUp), and the outbox reports that the
-// connection is gone (outboxUp).
+// A part calls those below it directly. Three call those above: the queue of releases asks to be sent (releaserUp), handles say which actors only what calls
+// them still holds (callers), and the outbox reports that the connection is gone (outboxUp).
 //
 // Lock order: outbox.mu, then releaser.mu, streams.mu, actorWatches.mu or pending.mu, then a shard's mu.
 // callOrder.mu comes before outbox.mu, and the lock of what is called of one actor (internal/direct/shell) before both: so it is not taken under any of these.

@@ -80,7 +80,7 @@ func (g *gets) known(h *Handle, out *Data) (bool, error) {
 	case wire.ResultError:
 		return false, failureOf(h.id, r)
 	}
-	s := g.handles.table.shard(h.id)
+	s := g.handles.table.shard(&h.id)
 	s.mu.Lock()
 	p := s.readable(h.id)
 	if p == nil {
@@ -138,7 +138,7 @@ func (g *gets) fetch(ctx context.Context, hs []*Handle, out []Data, pending int)
 // sent.
 func (g *gets) link(n *waitNode) (ask bool, err error) {
 	h := n.h
-	s := g.handles.table.shard(h.id)
+	s := g.handles.table.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.refs <= 0 {
@@ -217,9 +217,9 @@ func (g *gets) resolved(m *wire.Resolved) {
 			mapErr = errs.New(errs.CodeProtocol, "object %v: the extent has %d bytes, the object %d", m.ID, len(data), r.Size)
 		}
 	}
-	s := g.handles.table.shard(m.ID)
+	s := g.handles.table.shard(&m.ID)
 	s.mu.Lock()
-	h := s.find(m.ID)
+	h := s.find(&m.ID)
 	if h == nil {
 		s.mu.Unlock()
 		if stored {
@@ -289,7 +289,7 @@ func (g *gets) settle(s *shard, h *Handle, m *wire.Resolved, r *wire.Result, dat
 
 // unpinLate unpins an object that arrived after its reader had left.
 func (g *gets) unpinLate(id ids.ObjectID, data []byte) {
-	s := g.handles.table.shard(id)
+	s := g.handles.table.shard(&id)
 	s.mu.Lock()
 	p := s.pinned(id, data, 0)
 	queue := p.users == 0 && !p.queued

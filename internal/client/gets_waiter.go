@@ -257,7 +257,7 @@ func (g *gets) overdue(ctx context.Context, nodes []waitNode, begun, now time.Ti
 	count := 0
 	for i := range nodes {
 		n := &nodes[i]
-		s := g.handles.table.shard(n.h.id)
+		s := g.handles.table.shard(&n.h.id)
 		s.mu.Lock()
 		if n.done {
 			s.mu.Unlock()
@@ -332,7 +332,7 @@ func (g *gets) withdraw(nodes []waitNode) []*Handle {
 func (g *gets) unlinkNodes(nodes []waitNode) (unused []*Handle, msgs []wire.Msg) {
 	for i := range nodes {
 		n := &nodes[i]
-		s := g.handles.table.shard(n.h.id)
+		s := g.handles.table.shard(&n.h.id)
 		s.mu.Lock()
 		if n.done {
 			s.mu.Unlock()

@@ -27,7 +27,7 @@ type Handle struct {
 	flags flags // guarded by the shard's mu
 }
 
-type flags uint8
+type flags uint16
 
 const (
 	asked    flags = 1 << iota // a Get without fetch is under way
@@ -38,6 +38,7 @@ const (
 	comes                      // its result comes without being asked for: a call has it that goes straight
 	parted                     // its call was told that nobody here holds it
 	settled                    // its result was known once; the cached value may be dropped
+	called                     // one of its users is what calls this actor straight (straight.Holds)
 )
 
 // ID is the object's id.
@@ -45,7 +46,7 @@ func (h *Handle) ID() ids.ObjectID { return h.id }
 
 // Retain adds a user and returns h. The caller must be a user itself.
 func (h *Handle) Retain() *Handle {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	h.refs++
 	s.mu.Unlock()
@@ -54,7 +55,7 @@ func (h *Handle) Retain() *Handle {
 
 // Release ends one user's hold. After the last one the owner is told, in a batch.
 func (h *Handle) Release() {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	if h.refs <= 0 { // one Release too many: the entry is gone, or another handle has it
 		s.mu.Unlock()
@@ -62,7 +63,11 @@ func (h *Handle) Release() {
 	}
 	h.refs--
 	queue := s.queueIfUnused(h)
+	alone := h.refs == 1 && h.flags&called != 0
 	s.mu.Unlock()
+	if alone {
+		h.of.callers.heldAlone(h)
+	}
 	if queue {
 		h.of.releaser.release(h)
 	}
@@ -73,7 +78,7 @@ func (h *Handle) Ready() bool { return h.res.Load() != nil }
 
 // awaited tells whether somebody holds the object and its result is not known yet.
 func (h *Handle) awaited() bool {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.refs > 0 && h.flags&(settled|removed) == 0

@@ -10,7 +10,11 @@ import (
 type handles struct {
 	table
 	releaser
+	callers callers
 }
+
+// callers has the actors that this process calls straight, and hears of those that nobody else holds any more.
+type callers interface{ heldAlone(h *Handle) }
 
 // Handles counts the objects that this process holds.
 func (t *handles) Handles() int { return t.table.len() }
@@ -62,9 +66,9 @@ func (t *handles) Weak(id ids.ObjectID) *Handle { return &Handle{of: t, id: id, 
 // keeps what it knows; fresh tells that there was none.
 func (t *handles) resolvedHandle(id ids.ObjectID, r *wire.Result) (h *Handle, fresh bool) {
 	mine := &Handle{of: t, id: id}
-	s := t.table.shard(id)
+	s := t.table.shard(&id)
 	s.mu.Lock()
-	if h = s.find(id); h == nil {
+	if h = s.find(&id); h == nil {
 		h, fresh = mine, true
 		s.put(h)
 	}
@@ -83,7 +87,7 @@ func (t *handles) resolvedHandle(id ids.ObjectID, r *wire.Result) (h *Handle, fr
 }
 
 func (t *handles) unread(p *pin) {
-	s := t.table.shard(p.id)
+	s := t.table.shard(&p.id)
 	s.mu.Lock()
 	p.users--
 	queue := p.users == 0 && !p.queued

@@ -48,7 +48,7 @@ func (d Data) Released() bool { return d.lease != nil && d.lease.done.Load() }
 // dropPin removes a queued pin from the table, unless it has readers again, and returns how many pins to give back
 // to the store.
 func (t *table) dropPin(p *pin) uint32 {
-	s := t.shard(p.id)
+	s := t.shard(&p.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.queued = false

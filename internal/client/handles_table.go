@@ -35,21 +35,22 @@ type shard struct {
 	_ [24]byte // shards of two cores share no cache line
 }
 
-func hashOf(id ids.ObjectID) uint64 {
+// hashOf takes a pointer, since to pass an id is to copy it twice.
+func hashOf(id *ids.ObjectID) uint64 {
 	return binary.LittleEndian.Uint64(id.Task[12:]) ^ uint64(id.Index)*0x9e3779b97f4a7c15
 }
 
-func (t *table) shard(id ids.ObjectID) *shard {
+func (t *table) shard(id *ids.ObjectID) *shard {
 	return &t.shards[hashOf(id)>>(64-shardBits)]
 }
 
 // find gives the entry of id, or nil.
-func (s *shard) find(id ids.ObjectID) *Handle {
+func (s *shard) find(id *ids.ObjectID) *Handle {
 	if len(s.buckets) == 0 {
 		return nil
 	}
 	h := s.buckets[hashOf(id)&uint64(len(s.buckets)-1)]
-	for h != nil && h.id != id {
+	for h != nil && h.id != *id {
 		h = h.next
 	}
 	return h
@@ -60,7 +61,7 @@ func (s *shard) put(h *Handle) {
 	if 2*s.n >= len(s.buckets) { // sparse: a chain's next handle is a cache miss
 		s.grow()
 	}
-	b := &s.buckets[hashOf(h.id)&uint64(len(s.buckets)-1)]
+	b := &s.buckets[hashOf(&h.id)&uint64(len(s.buckets)-1)]
 	h.next, *b = *b, h
 	s.n++
 }
@@ -74,7 +75,7 @@ func (s *shard) resize(n int) {
 	for _, h := range old {
 		for h != nil {
 			next := h.next
-			b := &s.buckets[hashOf(h.id)&mask]
+			b := &s.buckets[hashOf(&h.id)&mask]
 			h.next, *b = *b, h
 			h = next
 		}
@@ -84,7 +85,7 @@ func (s *shard) resize(n int) {
 // remove takes h out. The array shrinks when it is nearly empty, so that a burst of
 // handles does not keep its memory.
 func (s *shard) remove(h *Handle) {
-	p := &s.buckets[hashOf(h.id)&uint64(len(s.buckets)-1)]
+	p := &s.buckets[hashOf(&h.id)&uint64(len(s.buckets)-1)]
 	for *p != h {
 		p = &(*p).next
 	}
@@ -101,9 +102,9 @@ func (s *shard) remove(h *Handle) {
 // adopt makes h the entry of its id with one user, or adds a user to the entry that is
 // there and returns that. fresh tells which.
 func (t *table) adopt(h *Handle) (entry *Handle, fresh bool) {
-	s := t.shard(h.id)
+	s := t.shard(&h.id)
 	s.mu.Lock()
-	if old := s.find(h.id); old != nil {
+	if old := s.find(&h.id); old != nil {
 		old.refs++
 		s.mu.Unlock()
 		return old, false
@@ -116,7 +117,7 @@ func (t *table) adopt(h *Handle) (entry *Handle, fresh bool) {
 
 // drop takes a queued handle out of the table, unless it is used again.
 func (t *table) drop(h *Handle) bool {
-	s := t.shard(h.id)
+	s := t.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return t.dropLocked(s, h)

@@ -98,7 +98,7 @@ func (s *straight) takes(tc *TaskContext, spec *wire.TaskSpec) bool {
 	return s.boxes != nil && spec.Kind == wire.TaskActorCall && spec.Seq == 0 && (tc.Spec == nil || tc.Once) && spec.Actor.Job() == s.cfg.Welcome.Job
 }
 
-// submit makes a call, and gives a handle for each of its returns. It blocks only for room.
+// submit makes a call, and gives a handle for each of its returns. It blocks only for room, and who tells very much is held up for a moment now and then.
 func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskSpec) ([]*Handle, error) {
 	var m *message
 	if spec.Opts.NumReturns == 0 {
@@ -129,12 +129,20 @@ func (s *straight) submit(ctx context.Context, tc *TaskContext, spec *wire.TaskS
 	if !m.Shared && spec.Submitted == 0 && s.times() {
 		spec.Submitted = s.clock.Now()
 	}
-	hs := m.hs
-	s.begin(m) // from here on it may be another call, if it is spare
+	hs, quiet := m.hs, m.Quiet
+	crowded := s.begin(m) // from here on it may be another call, if it is spare
+	if crowded != nil && quiet && !ofItself(tc, spec) {
+		crowded.Pause(ctx)
+	}
 	if spec.Deadline != 0 {
 		s.timeOut(m)
 	}
 	return hs, nil
+}
+
+// ofItself tells whether a method calls its own actor, which takes the call when the method has returned at the earliest.
+func ofItself(tc *TaskContext, spec *wire.TaskSpec) bool {
+	return tc.Spec != nil && tc.Spec.Actor == spec.Actor
 }
 
 // hold makes the handles of a call's results, and holds what it needs until it has ended.

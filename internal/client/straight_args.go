@@ -1,6 +1,7 @@
 package client
 
 import (
+	"mobula/internal/direct/shell"
 	"mobula/internal/errs"
 	"mobula/wire"
 )
@@ -46,23 +47,22 @@ func (s *straight) resolveArguments(m *message) {
 	_ = s.outbox.Send(asks...) // where the connection is gone, so is the call
 }
 
-// begin begins a call: one whose arguments are there, or one that waits for them.
-func (s *straight) begin(m *message) {
+// begin begins a call: one whose arguments are there, or one that waits for them. It gives the Callee if the actor has many calls before it.
+func (s *straight) begin(m *message) (crowded *shell.Callee) {
 	if m.inputs == nil {
-		s.calls.Begin(m.spec.Actor, &m.Call)
-		return
+		return s.calls.Begin(m.spec.Actor, &m.Call)
 	}
 	if m.argumentsLeft() == 1 && m.argumentError() == nil { // nothing comes any more
 		m.argued()
 		m.Bytes = m.size()
-		s.calls.Begin(m.spec.Actor, &m.Call)
-		return
+		return s.calls.Begin(m.spec.Actor, &m.Call)
 	}
 	m.Missing = 1
-	s.calls.Begin(m.spec.Actor, &m.Call)
+	crowded = s.calls.Begin(m.spec.Actor, &m.Call)
 	if m.argued() {
 		m.argumentsCame()
 	}
+	return crowded
 }
 
 // argument takes a value. The shard's lock is held.

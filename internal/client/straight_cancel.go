@@ -80,10 +80,10 @@ func (s *straight) callOf(task ids.TaskID) *message {
 		return nil
 	}
 	id := task.Return(0)
-	sh := s.handles.table.shard(id)
+	sh := s.handles.table.shard(&id)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if h := sh.find(id); h != nil {
+	if h := sh.find(&id); h != nil {
 		return h.call.Load()
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 
 // comes notes that an object's result comes without being asked for.
 func (h *Handle) comes(m *message) {
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.call.Store(m)
@@ -34,7 +34,7 @@ func (h *Handle) unknown() bool {
 // sent.
 func (m *message) isTask(h, ends *Handle) (msgs []wire.Msg) {
 	watch := h == ends
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.flags &^= comes
@@ -66,7 +66,7 @@ func (m *message) isTask(h, ends *Handle) (msgs []wire.Msg) {
 
 // resolve records what a call that went straight has come to. Who waits for bytes that are stored has them fetched.
 func (s *straight) resolve(h *Handle, r *wire.Result) {
-	sh := s.handles.table.shard(h.id)
+	sh := s.handles.table.shard(&h.id)
 	sh.mu.Lock()
 	h.flags &^= comes
 	fetch := false
@@ -86,7 +86,7 @@ func (s *straight) resolve(h *Handle, r *wire.Result) {
 
 // mayForget lists a result among those that may be dropped here, since the owner has it too.
 func (t *handles) mayForget(h *Handle) {
-	s := t.table.shard(h.id)
+	s := t.table.shard(&h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := h.res.Load(); r != nil && r.Kind == wire.ResultInline && h.flags&removed == 0 {
@@ -100,7 +100,7 @@ func (h *Handle) partsStraight() bool {
 	if m == nil {
 		return false
 	}
-	s := h.of.table.shard(h.id)
+	s := h.of.table.shard(&h.id)
 	s.mu.Lock()
 	told := m.told.Load() // under the lock: see letGone
 	if !told && !h.of.table.dropLocked(s, h) {
@@ -123,7 +123,7 @@ func (h *Handle) partsStraight() bool {
 func (m *message) letGone() {
 	var gone []ids.ObjectID
 	add := func(h *Handle) {
-		s := h.of.table.shard(h.id)
+		s := h.of.table.shard(&h.id)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if h.flags&removed != 0 {
@@ -150,15 +150,23 @@ func (m *message) letInner() {
 	}
 }
 
-// retain adds a user to the entry of an object that has some; nil: it has none.
-func (t *table) retain(id ids.ObjectID) *Handle {
-	s := t.shard(id)
+// retain adds a user to the entry of an object that has some, and marks it; nil: it has none.
+func (t *table) retain(id ids.ObjectID, mark flags) *Handle {
+	s := t.shard(&id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.find(id)
+	h := s.find(&id)
 	if h == nil || h.refs <= 0 {
 		return nil
 	}
 	h.refs++
+	h.flags |= mark
 	return h
+}
+
+func (h *Handle) unmark(mark flags) {
+	s := h.of.table.shard(&h.id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.flags &^= mark
 }

@@ -68,3 +68,23 @@ func TestCallsHoldTheirActor(t *testing.T) {
 	run <- struct{}{}
 	a.until("the actor is let go of", func() bool { return a.c.Handles() == 0 || a.count(wire.KindRelease) > 0 })
 }
+
+// An actor whose calls have all ended is let go of with its last handle, and can be called again until then.
+func TestAnActorIsLetGoOfBetweenCalls(t *testing.T) {
+	a := newHost(t, func(*wire.TaskSpec) *direct.Outcome { return new(direct.Outcome) })
+	tell := &wire.TaskOptions{Func: "f"}
+	over := func() bool { return a.c.straight.room.left.Load() == straightWindow }
+	for range 2 {
+		a.call(tell)
+		a.until("the call has ended", over)
+		a.h.Retain().Release()
+		a.c.Flush()
+		a.mu.Lock()
+		if n := a.count(wire.KindRelease); n != 0 {
+			t.Fatal("the actor was let go of, and somebody holds it")
+		}
+		a.mu.Unlock()
+	}
+	a.h.Release()
+	a.until("the actor is let go of", func() bool { return a.c.Handles() == 0 || a.count(wire.KindRelease) > 0 })
+}

@@ -123,16 +123,23 @@ func (s *straight) Panicked(event string, reason any, n int) {
 	s.log.Error("what makes calls of an actor has panicked, and was made anew", "event", event, "panic", reason, "times", n)
 }
 
-// Holds holds an actor until its calls have ended.
+// Holds holds an actor, as long as its calls are under way. It is not let go of between two calls, but when nobody else holds it.
 func (s *straight) Holds(c *shell.Callee) any {
-	if h := s.handles.table.retain(ids.TaskID(c.Actor()).Return(0)); h != nil {
+	if h := s.handles.table.retain(ids.TaskID(c.Actor()).Return(0), called); h != nil {
 		return h
 	}
 	return nil
 }
 
+// heldAlone notes that what Holds has held nobody else does.
+func (s *straight) heldAlone(h *Handle) { s.calls.HoldsAlone(ids.ActorID(h.id.Task)) }
+
 // LetsGo lets go of an actor.
-func (s *straight) LetsGo(held any) { held.(*Handle).Release() }
+func (s *straight) LetsGo(held any) {
+	h := held.(*Handle)
+	h.unmark(called)
+	h.Release()
+}
 
 // Settles counts a call, and holds what its results have references to.
 func (s *straight) Settles(k *shell.Call, o *direct.Outcome) {

@@ -133,7 +133,7 @@ func (w *Watcher) Forget(token int) {
 	if n == nil {
 		return
 	}
-	s := w.ws.handles.table.shard(n.h.id)
+	s := w.ws.handles.table.shard(&n.h.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for p := &n.h.wait; *p != nil; p = &(*p).next {

@@ -52,10 +52,12 @@ type Callee struct {
 
 	waits []wait // guarded by mu: for calls to be sent
 
-	under int // guarded by mu: calls under way
-	holds any // guarded by mu: what holds the actor while there are some; nil: nothing
-	let   any // guarded by mu: of these, what this step lets go of
-	Own   any // guarded by mu: of who makes the calls, for Up and All
+	under int  // guarded by mu: calls under way
+	pace  pace // guarded by mu
+	holds any  // guarded by mu: what holds the actor, from a call on; nil: nothing
+	alone bool // guarded by mu: nothing else does: it is let go of when no call is under way
+	let   any  // guarded by mu: what this step lets go of
+	Own   any  // guarded by mu: of who makes the calls, for Up and All
 
 	known   bool     // guarded by mu: what the actor says of its calls
 	retries int32    // guarded by mu
@@ -81,11 +83,11 @@ func newCallee(p *Process, actor ids.ActorID) *Callee {
 func (c *Callee) Actor() ids.ActorID { return c.actor }
 
 // Begin makes a call; false: this Callee was forgotten, and Process has another.
-func (c *Callee) Begin(k *Call) bool {
+func (c *Callee) Begin(k *Call) (begun, crowded bool) {
 	c.mu.Lock()
 	if c.gone {
 		c.mu.Unlock()
-		return false
+		return false, false
 	}
 	k.of, k.Payload, k.dropped = c, k, k.Tells
 	if c.under++; c.holds == nil {
@@ -93,13 +95,28 @@ func (c *Callee) Begin(k *Call) bool {
 	}
 	c.fits(k)
 	c.list(k)
+	crowded = c.crowded()
 	c.step(direct.Begin{Call: &k.Call})
 	c.leave()
-	return true
+	return true, crowded
 }
 
 // Callee is where a call was made; nil: it was not begun.
 func (k *Call) Callee() *Callee { return k.of }
+
+// HoldsAlone says that nothing else in the process holds the actor that Up.Holds has held.
+func (c *Callee) HoldsAlone() {
+	c.mu.Lock()
+	c.alone = c.holds != nil
+	c.maybeLetGo()
+	c.leave()
+}
+
+func (c *Callee) maybeLetGo() {
+	if c.alone && c.under == 0 {
+		c.let, c.holds, c.alone = c.holds, nil, false
+	}
+}
 
 // tell takes an event that is not of a call.
 func (c *Callee) tell(e direct.Event) {
@@ -319,7 +336,8 @@ func (c *Callee) sweep(sweeps int) {
 		c.step(direct.Idle{Channel: l.id})
 	}
 	if c.calls == nil && c.core.Idle() && !c.gone {
-		c.gone = true
+		c.gone, c.alone = true, c.holds != nil
+		c.maybeLetGo()
 		c.p.forget(c)
 	}
 }

@@ -77,9 +77,9 @@ func callOf(k *direct.Call) *Call { return k.Payload.(*Call) }
 func (c *Callee) settled(k *Call, o *direct.Outcome) {
 	c.p.up.Settles(k, o)
 	k.settled, k.end = true, o
-	if c.under--; c.under == 0 {
-		c.let, c.holds = c.holds, nil
-	}
+	c.under--
+	c.eases()
+	c.maybeLetGo()
 	c.unlist(k)
 	if k.comesBack(o) {
 		c.p.up.Settled(k, o)

@@ -22,10 +22,10 @@ type Up interface {
 	Settles(k *Call, o *direct.Outcome)                                    // hold what the answer has references to: the actor's side lets go of that from then on; Settled follows
 	Settled(k *Call, o *direct.Outcome)                                    // tell who waits for it; of one that is for Spare, under the lock
 	Spare(k *Call)                                                         // it was Spare, and nobody has it any more: it may be used for another call, as a zero value
-	AskHeld(c *Callee, ch direct.Channel, ackNo uint64, o *direct.Outcome) // ask the owner, or owners, to say when they know of the references in what another process has answered; Held follows
+	AskHeld(c *Callee, ch direct.Channel, ackNo uint64, o *direct.Outcome) // ask owners to say when they know of the references in what another process has answered; Held follows
 	Departs(k *Call)                                                       // a reference to its result may leave
-	Holds(c *Callee) any                                                   // hold the actor while calls of it are under way; nil: there is nothing to hold
-	LetsGo(held any)                                                       // of that: all have ended; the lock is not held
+	Holds(c *Callee) any                                                   // hold the actor, and say HoldsAlone when nothing else here does; nil: there is nothing to hold
+	LetsGo(held any)                                                       // of that: nothing else holds it, and no call is under way, or there was none for long; the lock is not held
 	Panicked(event string, reason any, n int)                              // a core has panicked, for the n-th time, on an event of that type
 }
 
@@ -44,14 +44,21 @@ func NewProcess(budget int64, up Up) *Process {
 	return &Process{up: up, budget: budget, callees: make(map[ids.ActorID]*Callee)}
 }
 
-// Begin makes a call of an actor.
-func (p *Process) Begin(actor ids.ActorID, k *Call) {
-	for begun := false; !begun; { // false: it was just forgotten
-		begun = p.Callee(actor).Begin(k)
+// Begin makes a call of an actor. If it has many before it, its Callee is given: who makes one after another should Pause.
+func (p *Process) Begin(actor ids.ActorID, k *Call) (crowded *Callee) {
+	for {
+		c := p.Callee(actor)
+		switch begun, many := c.Begin(k); {
+		case !begun: // it was just forgotten
+		case many:
+			return c
+		default:
+			return nil
+		}
 	}
 }
 
-// Callee is what this process calls of an actor. Whoever keeps it asks anew when its Begin says that it was forgotten.
+// Callee is what this process calls of an actor. It may be forgotten when nothing is under way, and then there is another.
 func (p *Process) Callee(actor ids.ActorID) *Callee {
 	p.mu.RLock()
 	c := p.callees[actor]
@@ -68,6 +75,16 @@ func (p *Process) Callee(actor ids.ActorID) *Callee {
 		}
 	}
 	return c
+}
+
+// HoldsAlone tells the Callee of an actor, if there is one.
+func (p *Process) HoldsAlone(actor ids.ActorID) {
+	p.mu.RLock()
+	c := p.callees[actor]
+	p.mu.RUnlock()
+	if c != nil {
+		c.HoldsAlone()
+	}
 }
 
 // Sweep lets go of what was not used since the sweep before: acknowledgements are passed on, channels are closed that were idle for so many sweeps, and actors are
