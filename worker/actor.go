@@ -17,8 +17,8 @@ type actor struct {
 	lease    ids.LeaseID
 	name     string // of its type
 	onPanic  wire.OnPanic
-	instance any // written before its lanes are released
-	groups   map[string]*lane
+	instance any              // written before its lanes are released
+	groups   map[string]*lane // with names; nil: there are none
 	lanes    []*lane
 	made     atomic.Bool
 	stopped  atomic.Bool                // it takes no more calls
@@ -30,7 +30,7 @@ type actor struct {
 	at       *client.Hosted             // what its calls know of it: who keeps their contexts keeps that, and not the instance
 	over     sync.Once                  // of life
 
-	numbers map[string]int         // of its concurrency groups, where a mailbox runs its calls; its only lane holds those that come before it is made
+	numbers map[string]int         // of its concurrency groups with names, where a mailbox runs its calls; its only lane holds those that come before it is made
 	hosted  atomic.Pointer[hosted] // nil: it is not made yet, or has none
 }
 
@@ -39,23 +39,26 @@ type actor struct {
 func (e *Executor) newActor(spec *wire.TaskSpec, lease ids.LeaseID) {
 	id := ids.ActorID(spec.ID)
 	e.dropActor(id, true) // of an earlier attempt, if there is one
-	a := &actor{id: id, lease: lease, name: spec.Opts.Func, onPanic: spec.Opts.OnPanic, groups: make(map[string]*lane), life: make(chan struct{})}
+	a := &actor{id: id, lease: lease, name: spec.Opts.Func, onPanic: spec.Opts.OnPanic, life: make(chan struct{})}
 	a.at = &client.Hosted{Actor: id, Instance: lease, Life: a.life}
-	add := func(name string, limit int32) {
+	add := func(limit int32) *lane {
 		if e.cfg.Mailboxes != nil && len(a.lanes) > 0 {
-			a.groups[name] = a.lanes[0]
-			return
+			return a.lanes[0]
 		}
 		l := newLane(e, int(max(1, limit)), a)
 		l.held = true
-		a.groups[name] = l
 		a.lanes = append(a.lanes, l)
+		return l
 	}
-	add("", spec.Opts.MaxConcurrency)
+	add(spec.Opts.MaxConcurrency)
 	for _, g := range spec.Opts.Groups {
-		if g.Name != "" {
-			add(g.Name, g.Max)
+		if g.Name == "" {
+			continue
 		}
+		if a.groups == nil {
+			a.groups = make(map[string]*lane)
+		}
+		a.groups[g.Name] = add(g.Max)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,6 +78,9 @@ func (e *Executor) group(spec *wire.TaskSpec) (*lane, *errs.Error) {
 	}
 	if a.stopped.Load() {
 		return nil, errs.New(errs.CodeActorDied, "actor %v (%s) is being stopped", a.id, a.name)
+	}
+	if spec.Opts.Group == "" {
+		return a.lanes[0], nil
 	}
 	l := a.groups[spec.Opts.Group]
 	if l == nil {

@@ -51,12 +51,15 @@ type hosted struct {
 func (e *Executor) host(a *actor, opts *wire.TaskOptions) {
 	h := &hosted{e: e, a: a, once: opts.MaxTaskRetries == 0, lane: a.lanes[0], ready: make(chan struct{})}
 	groups := []int{int(max(1, opts.MaxConcurrency))}
-	a.numbers = map[string]int{"": 0}
 	for _, g := range opts.Groups {
-		if g.Name != "" {
-			a.numbers[g.Name] = len(groups)
-			groups = append(groups, int(max(1, g.Max)))
+		if g.Name == "" {
+			continue
 		}
+		if a.numbers == nil {
+			a.numbers = make(map[string]int)
+		}
+		a.numbers[g.Name] = len(groups)
+		groups = append(groups, int(max(1, g.Max)))
 	}
 	h.waiting = make([]int, len(groups))
 	h.box = shell.NewMailbox(shell.Config{

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -251,6 +252,48 @@ func outstanding[T any](b *testing.B, one func(ctx context.Context, a mobula.Act
 // BenchmarkOutstanding is a call with 1,000 others under way.
 func BenchmarkOutstanding(b *testing.B) {
 	row(b, func(b *testing.B) { outstanding(b, goInt) }, func(b *testing.B) { outstanding(b, goParcel) })
+}
+
+// BenchmarkSpawn is a spawn among 100,000 at once, up to when each has answered, and the bytes of heap that each takes while it lives.
+func BenchmarkSpawn(b *testing.B) {
+	const n = 100_000
+	var took time.Duration
+	var bytes uint64
+	for range b.N {
+		ctx := mobulatest.Start(b, mobula.WithCPUs(2)).Context(b.Context())
+		before := heap()
+		begun := time.Now()
+		as := make([]mobula.ActorRef[seat], n)
+		for i := range as {
+			var err error
+			if as[i], err = seats.Spawn(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, a := range as {
+			if err := a.Ready(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+		took += time.Since(begun)
+		bytes += heap() - before
+		for _, a := range as { // here, since a node has no more than some seconds to close
+			if err := a.Stop(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(took.Nanoseconds())/1e3/n/float64(b.N), "us/actor")
+	b.ReportMetric(float64(bytes)/n/float64(b.N), "B/actor")
+}
+
+// heap is how many bytes live.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // what was to be finalized at the first one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // BenchmarkFloor is an ask of two channels, and nothing else.

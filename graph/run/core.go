@@ -102,8 +102,7 @@ func (c *Core) Step(now int64, ev Event) []Effect {
 	case Unneeded:
 		c.unwant(now, ev.Promises)
 	case Refused:
-		c.removeInFlight(ev.Task)
-		c.failed(now, ev.Task, ev.Err)
+		c.onRefused(now, ev)
 	case Heaps:
 		c.memory.observe(ev.Bytes)
 	case Resized:
@@ -198,10 +197,10 @@ func (c *Core) step(now int64, ev graph.Event) {
 // dropInherited withdraws tasks that an earlier core gave to the owner and nobody needs any more.
 func (c *Core) dropInherited() {
 	c.inherited = slices.DeleteFunc(c.inherited, func(t int32) bool {
-		switch c.g.State(t) {
-		case graph.Waiting, graph.NoWorker, graph.Queued:
-			return false // this core may still let it go
-		case graph.Processing, graph.Memory:
+		switch s := c.g.State(t); {
+		case letsGo(s):
+			return false
+		case s == graph.Processing, s == graph.Memory:
 			return true // it is like any other now
 		}
 		switch c.ledger.tasks[t].state {
@@ -285,6 +284,33 @@ func (c *Core) used(t int32) {
 			c.emit(ReleasePart{d, c.w.parts[t][j]})
 		}
 	}
+}
+
+// onRefused fails a task that was not submitted. Nobody else has its error, so the graph ends with it.
+func (c *Core) onRefused(now int64, ev Refused) {
+	t, state := ev.Task, c.g.State(ev.Task)
+	e := &c.ledger.tasks[t]
+	if e.state != Unsent || state != graph.Processing && !letsGo(state) {
+		return // it was submitted after all, by the core that came after; or nobody needs it
+	}
+	e.state, e.failure = Failed, ev.Err
+	if c.ledger.refused == nil {
+		c.ledger.refused = ev.Err
+	}
+	switch {
+	case state != graph.Processing:
+		return // when it does, takeEarlyResults tells of it
+	case c.queued[t]:
+		c.queued[t] = false
+	default:
+		c.removeInFlight(t)
+	}
+	c.failed(now, t, ev.Err)
+}
+
+// letsGo tells whether a core may still let a task go that is in state s.
+func letsGo(s graph.State) bool {
+	return s == graph.Waiting || s == graph.NoWorker || s == graph.Queued
 }
 
 func (c *Core) failed(now int64, t int32, err error) {
@@ -379,7 +405,7 @@ func (c *Core) emitEvents(now int64) {
 	}
 	if c.finished {
 		c.finished = false
-		c.emit(Over{})
+		c.emit(Over{Err: c.ledger.refused})
 	}
 }
 

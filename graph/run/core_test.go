@@ -58,7 +58,10 @@ type world struct {
 	waiting []int32       // submitted, in order
 	fails   map[int32]bool
 	passed  map[int32]bool // failed by an argument
+	refuses map[int32]bool // cannot be submitted
+	refused []int32        // and the core has not heard so yet
 	done    bool
+	err     error // with which it ended
 	told    []StreamEvent
 	sum     *Summary
 	now     int64
@@ -66,8 +69,11 @@ type world struct {
 	size    uint64 // of results
 }
 
-func newWorld(t *rapid.T, w *Work, limit int64) *world {
-	x := &world{t: t, w: w, ledger: NewLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}, limit: limit, size: 8}
+func newWorld(t *rapid.T, w *Work, limit int64, refuses ...int32) *world {
+	x := &world{t: t, w: w, ledger: NewLedger(w.graph.Len()), ran: map[int32]int{}, fails: map[int32]bool{}, passed: map[int32]bool{}, refuses: map[int32]bool{}, limit: limit, size: 8}
+	for _, task := range refuses {
+		x.refuses[task] = true
+	}
 	x.restart()
 	return x
 }
@@ -96,6 +102,10 @@ func (x *world) step(ev Event) {
 					x.t.Fatalf("task %d is submitted before what it takes, %d", e.Task, d)
 				}
 			}
+			if x.refuses[e.Task] {
+				x.refused = append(x.refused, e.Task)
+				continue
+			}
 			en.state = Sent
 			x.ran[e.Task]++
 			x.waiting = append(x.waiting, e.Task)
@@ -106,6 +116,9 @@ func (x *world) step(ev Event) {
 			x.ledger.Release(e.Task)
 			x.waiting = slices.DeleteFunc(x.waiting, func(t int32) bool { return t == e.Task })
 		case Pass:
+			if x.refuses[e.Chain[len(e.Chain)-1]] {
+				continue // there is nothing that the others could take
+			}
 			for _, t := range e.Chain[:len(e.Chain)-1] {
 				x.passed[t] = true
 				x.ledger.tasks[t].state = Failed
@@ -115,7 +128,7 @@ func (x *world) step(ev Event) {
 			x.told = append(x.told, e.StreamEvent)
 			x.sum = e.Summary
 		case Over:
-			x.done = true
+			x.done, x.err = true, e.Err
 		}
 	}
 }
@@ -129,6 +142,8 @@ func (x *world) resolve(i int) {
 	}
 	x.step(Resolved{[]Result{{Task: t, Result: res}}})
 }
+
+var errRefused = errors.New("it was refused")
 
 // A graph with more tasks than a stream may have items reports several tasks per event, a failure at once, and every task
 // by the end.
@@ -192,7 +207,7 @@ func TestEveryWantedResultComes(t *testing.T) {
 		wanted := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Int32Range(0, int32(n-1)), 1, 4).Draw(t, "wanted"))))
 		r := request(deps, wanted...)
 		r.Saturation = rapid.SampledFrom([]float64{0, 1.1, math.Inf(1)}).Draw(t, "saturation")
-		x := newWorld(t, work(t, r), rapid.SampledFrom([]int64{0, 1, 1000, 1 << 30}).Draw(t, "limit"))
+		x := newWorld(t, work(t, r), rapid.SampledFrom([]int64{0, 1, 1000, 1 << 30}).Draw(t, "limit"), rapid.SliceOfN(rapid.Int32Range(0, int32(n-1)), 0, 2).Draw(t, "refuses")...)
 		for i := range n {
 			x.fails[int32(i)] = rapid.IntRange(0, 9).Draw(t, "fails") == 0
 		}
@@ -207,6 +222,12 @@ func TestEveryWantedResultComes(t *testing.T) {
 			if x.limit > 0 {
 				x.step(Heaps{rapid.Int64Range(0, 2*x.limit).Draw(t, "heaps")})
 				x.size = rapid.Uint64Range(0, 2*uint64(x.limit)).Draw(t, "size")
+			}
+			if len(x.refused) > 0 {
+				task := x.refused[0]
+				x.refused = x.refused[1:]
+				x.step(Refused{task, errRefused})
+				continue
 			}
 			if len(x.waiting) == 0 {
 				t.Fatalf("nothing is with the owner and %v are not there", wanted)
@@ -224,11 +245,14 @@ func TestEveryWantedResultComes(t *testing.T) {
 		}
 		bad := make([]bool, n)
 		for i := range deps {
-			bad[i] = x.fails[int32(i)] || slices.ContainsFunc(deps[i], func(d int32) bool { return bad[d] })
+			bad[i] = x.fails[int32(i)] || x.refuses[int32(i)] || slices.ContainsFunc(deps[i], func(d int32) bool { return bad[d] })
 		}
 		for _, k := range wanted {
 			if s := x.ledger.tasks[k].state; s != Made && !bad[k] || s == Made && bad[k] {
 				t.Fatalf("wanted task %d ended in state %d, fails %v", k, s, bad[k])
+			}
+			if said := x.passed[k] || x.fails[k] && x.ran[k] > 0; bad[k] && !said && x.err != errRefused {
+				t.Fatalf("wanted task %d has no error, and the graph ended with %v", k, x.err)
 			}
 		}
 		for k, times := range x.ran {
@@ -397,6 +421,22 @@ func TestAGraphGrowsWithItsNodes(t *testing.T) {
 		}
 		if !x.done {
 			t.Fatal("it does not end")
+		}
+	})
+}
+
+// A task that could not be submitted has no result that could fail: the graph ends with its error.
+func TestAGraphEndsWithTheErrorOfATaskThatWasRefused(t *testing.T) {
+	testkit.Check(t, func(t *rapid.T) {
+		x := newWorld(t, work(t, request([][]int32{{}, {}, {0, 1}}, 2)), 0, 0)
+		x.restart() // which has both submitted once more
+		for len(x.refused) > 0 && !x.done {
+			task := x.refused[0]
+			x.refused = x.refused[1:]
+			x.step(Refused{task, errRefused})
+		}
+		if !x.done || x.err != errRefused || x.ledger.failures != 1 {
+			t.Errorf("ended: %v, with %v; %d failures", x.done, x.err, x.ledger.failures)
 		}
 	})
 }

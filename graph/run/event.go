@@ -68,8 +68,8 @@ type Pass struct{ Chain []int32 }
 // Tell puts an event on the graph's stream.
 type Tell struct{ StreamEvent }
 
-// Over ends the graph.
-type Over struct{}
+// Over ends the graph. Err says why a task of it could not be submitted that somebody needed.
+type Over struct{ Err error }
 
 func (Submit) runEffect()      {}
 func (Release) runEffect()     {}

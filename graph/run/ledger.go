@@ -9,6 +9,7 @@ type Ledger struct {
 	failures int    // tasks that failed by an error of their own
 	peak     int64  // highest bytes of results
 	events   int    // events
+	refused  error  // of the first task that could not be submitted; nil: all could
 }
 
 type entry struct {

@@ -55,15 +55,7 @@ func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([
 	}
 	w.ws.straight.maker(w.ws.task(ctx))
 	hs := w.ws.handles.returns(spec)
-	ask, err := w.add(hs[0], token)
-	if err == nil {
-		msgs := []wire.Msg{&wire.Submit{Spec: spec}, &wire.Get{ID: hs[0].id}}
-		if !ask { // the task runs again, and this process knows the result already
-			msgs = msgs[:1]
-		}
-		err = w.ws.outbox.Send(msgs...)
-	}
-	if err != nil {
+	if err := w.submit(hs[0], spec, token); err != nil {
 		w.Forget(token)
 		for _, h := range hs {
 			h.Release()
@@ -71,6 +63,23 @@ func (w *Watcher) Submit(ctx context.Context, spec *wire.TaskSpec, token int) ([
 		return nil, err
 	}
 	return hs, nil
+}
+
+// submit begins to watch the result as the task is sent. The outbox's lock keeps the list of what is asked for, which an owner that is made
+// anew gets, from naming a task that it has not heard of: it would answer that the result was freed.
+func (w *Watcher) submit(h *Handle, spec *wire.TaskSpec, token int) error {
+	o := w.ws.outbox
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ask, err := w.add(h, token)
+	if err != nil {
+		return err
+	}
+	msgs := []wire.Msg{&wire.Submit{Spec: spec}, &wire.Get{ID: h.id}}
+	if !ask { // the task runs again, and this process knows the result already
+		msgs = msgs[:1]
+	}
+	return o.sendLocked(msgs)
 }
 
 // Watch watches objects; the token of each is its index.

@@ -86,3 +86,49 @@ func TestATaskThatWaitsForAWatcherSaysSo(t *testing.T) {
 		t.Errorf("what is there is not waited for: %v; %d, %+v", err, waits, *b)
 	}
 }
+
+// A node whose owner is lost asks what this process holds, at any time. What is said then names no Get of a task that was not submitted yet: the
+// next owner knows no such object, and would answer that it was freed.
+func TestHoldingsNameNoGetOfWhatIsNotSubmitted(t *testing.T) {
+	f := newFake(t, Config{})
+	w := f.c.NewWatcher()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := range 2000 {
+			hs, err := w.Submit(t.Context(), &wire.TaskSpec{ID: ids.Derive(f.c.Root().Task, uint64(i)+1), Opts: plain}, i)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			w.Forget(i)
+			hs[0].Release()
+		}
+	}()
+	for asks := true; asks; {
+		select {
+		case <-over:
+			asks = false
+		default:
+		}
+		if len(f.in) < 1000 {
+			f.c.Deliver([]wire.Msg{&wire.Resync{Component: wire.ComponentOwner, Epoch: 1}})
+		}
+	}
+	f.until("all was handled", func() bool { return len(f.in) == 0 })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	submitted := make(map[ids.ObjectID]bool)
+	for _, m := range f.log {
+		switch m := m.(type) {
+		case *wire.Submit:
+			submitted[m.Spec.ID.Return(0)] = true
+		case *wire.Holdings:
+			for _, g := range m.Gets {
+				if !submitted[g.ID] {
+					t.Fatalf("a Get of %v is named before its task was submitted", g.ID)
+				}
+			}
+		}
+	}
+}

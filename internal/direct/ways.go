@@ -150,7 +150,7 @@ func (w *Ways) Knows(call ids.TaskID) bool { return w.adopted[call] != nil }
 func (w *Ways) place(id ids.ActorID) *place {
 	p := w.actors[id]
 	if p == nil {
-		p = &place{id: id, lanes: make(map[Channel]*lane), past: make(map[Instance]*past)}
+		p = &place{id: id}
 		w.actors[id] = p
 	}
 	return p
@@ -203,7 +203,12 @@ func (w *Ways) open(p *place, client ids.ClientID) {
 // enter takes a channel into the tables.
 func (w *Ways) enter(l *lane) {
 	l.calls = make(map[ids.TaskID]*adoption)
-	w.channels[l.id], w.place(l.actor).lanes[l.id] = l, l
+	w.channels[l.id] = l
+	p := w.place(l.actor)
+	if p.lanes == nil {
+		p.lanes = make(map[Channel]*lane)
+	}
+	p.lanes[l.id] = l
 	w.client(l.client).lanes[l.id] = l
 }
 
@@ -242,6 +247,9 @@ func (w *Ways) instanceEnded(e Ended) {
 	p := w.place(e.Actor)
 	if p.past[e.Instance] != nil {
 		return
+	}
+	if p.past == nil {
+		p.past = make(map[Instance]*past)
 	}
 	p.past[e.Instance] = &past{Ended: e}
 	if p.instance == e.Instance {

@@ -275,7 +275,7 @@ func (r *runner) do(self *actors.Ref[run.Event], e run.Effect) {
 	switch e := e.(type) {
 	case run.Submit:
 		if err := r.submit(e.Task); err != nil {
-			self.Deliver(run.Refused{Task: e.Task, Err: err})
+			self.Deliver(run.Refused{Task: e.Task, Err: r.refused(e.Task, err)})
 		}
 	case run.Release:
 		r.release(e.Task)
@@ -299,7 +299,7 @@ func (r *runner) do(self *actors.Ref[run.Event], e run.Effect) {
 			r.end(err)
 		}
 	case run.Over:
-		r.end(nil)
+		r.end(e.Err)
 	}
 }
 

@@ -33,6 +33,13 @@ func (r *runner) submit(t int32) error {
 	return nil
 }
 
+// refused is the error of a task that could not be submitted.
+func (r *runner) refused(t int32, err error) error {
+	e := errs.New(errs.From(err).Code, "graph: %q could not be submitted: %v", r.w.Keys[t], err)
+	e.Task = r.id(t).String()
+	return e
+}
+
 // spec is a task as its owner takes it: the payload, its dependencies in the order of the request, its outer
 // objects.
 func (r *runner) spec(t int32) (*wire.TaskSpec, error) {
@@ -78,7 +85,7 @@ func (r *runner) pass(chain []int32) {
 		}
 		spec := r.specOf(t)
 		if i == len(chain)-1 {
-			return // it was never submitted: it fails with the promise
+			return // it was never submitted, and the graph ends with its error
 		}
 		part := 0
 		spec.Args = []wire.Arg{{Ref: r.id(chain[i+1]).Return(part)}}
