@@ -23,6 +23,7 @@ type Call struct {
 	settled    bool // guarded by of.mu
 	dropped    bool // guarded by of.mu: nobody holds the result
 	went       bool // guarded by of.mu: it has gone by a link
+	holds      bool // guarded by of.mu: the actor is held for it
 	shown      bool // guarded by of.mu: somebody may have it for longer than the lock is held
 	of         *Callee
 	prev, next *Call           // guarded by of.mu: of those whose results somebody holds, or that are under way
@@ -52,7 +53,7 @@ type Callee struct {
 
 	waits []wait // guarded by mu: for calls to be sent
 
-	under int  // guarded by mu: calls under way
+	under int  // guarded by mu: calls for which the actor is held
 	pace  pace // guarded by mu
 	holds any  // guarded by mu: what holds the actor, from a call on; nil: nothing
 	alone bool // guarded by mu: nothing else does: it is let go of when no call is under way
@@ -90,6 +91,7 @@ func (c *Callee) Begin(k *Call) (begun, crowded bool) {
 		return false, false
 	}
 	k.of, k.Payload, k.dropped = c, k, k.Tells
+	k.holds = true
 	if c.under++; c.holds == nil {
 		c.holds = c.p.up.Holds(c)
 	}

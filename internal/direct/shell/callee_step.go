@@ -73,13 +73,22 @@ func (c *Callee) doAll(effects []direct.Effect) {
 // callOf is the call that a core speaks of.
 func callOf(k *direct.Call) *Call { return k.Payload.(*Call) }
 
+// needsNoHold says that a call does not need this process to hold the actor any more.
+func (c *Callee) needsNoHold(k *Call) {
+	if !k.holds {
+		return
+	}
+	k.holds = false
+	c.under--
+	c.eases()
+	c.maybeLetGo()
+}
+
 // settled has who waits for a call told, when the lock is given back.
 func (c *Callee) settled(k *Call, o *direct.Outcome) {
 	c.p.up.Settles(k, o)
 	k.settled, k.end = true, o
-	c.under--
-	c.eases()
-	c.maybeLetGo()
+	c.needsNoHold(k)
 	c.unlist(k)
 	if k.comesBack(o) {
 		c.p.up.Settled(k, o)
@@ -112,6 +121,7 @@ func (c *Callee) do(f *direct.Effect) {
 	case direct.Submit:
 		callOf(f.Call).shown = true
 		up.Submit(callOf(f.Call))
+		c.needsNoHold(callOf(f.Call)) // the owner holds the actor
 	case direct.Revoke:
 		up.Revoke(callOf(f.Call), f.Wish)
 	case direct.Settle:
