@@ -151,7 +151,7 @@ func (d *door) welcomeWorker(h *wire.Hello, p conn.Peer) (*conn.Session, error) 
 	if h.Program == nil { // else it is of a language that registers no functions
 		mismatch = errs.From(wire.CompareFunctions(d.programs.of(h.Job).functions, h.Functions))
 	}
-	q := d.jobs.send(s, func(a jobs.Ask) jobs.Event { return jobs.Arrived{Ask: a, Client: s.id} })
+	q := d.jobs.send(s, func(a jobs.Ask) jobs.Event { return jobs.Arrived{Ask: a, Client: s.id, Straight: s.straight} })
 	if err := d.raylet.ref.Post(pool.Registered{Client: s.id, Token: h.Token, PID: p.PID, Err: mismatch}); err != nil {
 		d.jobs.ref.Deliver(jobs.GaveUp{Client: s.id, Err: errs.From(err)})
 	}

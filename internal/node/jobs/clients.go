@@ -67,8 +67,8 @@ func (c *Core) guest(m Guest) {
 func (c *Core) admit(m Admit) {
 	if a, waits := c.arrivals[m.Client]; waits {
 		delete(c.arrivals, m.Client)
-		c.letIn(a, Client{ID: m.Client, Role: wire.RoleWorker, Job: m.Job, Apart: true})
-		c.answer(a, nil)
+		c.letIn(a.Ask, Client{ID: m.Client, Role: wire.RoleWorker, Job: m.Job, Apart: true, Straight: a.Straight})
+		c.answer(a.Ask, nil)
 	} else {
 		c.emit(ToRaylet{pool.Disconnected{Client: m.Client}})
 	}
@@ -78,7 +78,7 @@ func (c *Core) admit(m Admit) {
 func (c *Core) refuse(m Refuse) {
 	if a, waits := c.arrivals[m.Client]; waits {
 		delete(c.arrivals, m.Client)
-		c.answer(a, m.Err)
+		c.answer(a.Ask, m.Err)
 	} else if c.clients[m.Client] != nil {
 		c.emit(Expel(m))
 	}
@@ -87,7 +87,7 @@ func (c *Core) refuse(m Refuse) {
 func (c *Core) gaveUp(m GaveUp) {
 	if a, waits := c.arrivals[m.Client]; waits {
 		delete(c.arrivals, m.Client)
-		c.answer(a, m.Err)
+		c.answer(a.Ask, m.Err)
 	}
 }
 

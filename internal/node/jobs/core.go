@@ -18,7 +18,7 @@ type Core struct {
 	settled  bool                                // none does any more
 	clients  map[ids.ClientID]*Client            // let in, and not gone
 	mapped   map[ids.ClientID]int                // the number of a client's last session of which something may be read yet
-	arrivals map[ids.ClientID]Ask                // workers of which the pool has said nothing yet
+	arrivals map[ids.ClientID]Arrived            // workers of which the pool has said nothing yet
 	cut      map[ids.JobID]*errs.Error           // why a job's driver was cut off; outlives the job
 	out      []Effect
 }
@@ -27,7 +27,7 @@ type Core struct {
 func New(node string) *Core {
 	return &Core{
 		node: node, jobs: make(map[ids.JobID]*job), found: make(map[ids.JobID]objectstore.Inventory), clients: make(map[ids.ClientID]*Client),
-		mapped: make(map[ids.ClientID]int), arrivals: make(map[ids.ClientID]Ask), cut: make(map[ids.JobID]*errs.Error),
+		mapped: make(map[ids.ClientID]int), arrivals: make(map[ids.ClientID]Arrived), cut: make(map[ids.JobID]*errs.Error),
 	}
 }
 
@@ -59,7 +59,7 @@ func (c *Core) Step(_ int64, ev Event) []Effect {
 	case Join:
 		c.join(ev)
 	case Arrived:
-		c.arrivals[ev.Client] = ev.Ask
+		c.arrivals[ev.Client] = ev
 	case Admit:
 		c.admit(ev)
 	case Refuse:

@@ -94,8 +94,9 @@ type Client struct {
 
 // Arrived asks to let a worker in that has connected. The pool has yet to say whether it is one of the node's: Admit or Refuse.
 type Arrived struct {
-	Ask    Ask
-	Client ids.ClientID
+	Ask      Ask
+	Client   ids.ClientID
+	Straight bool // as in Client
 }
 
 // Admit is the pool's word that a worker is one of the node's.
