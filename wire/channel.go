@@ -74,6 +74,7 @@ type Answered struct {
 	Worker  ids.ClientID
 	Lease   ids.LeaseID
 	Times   Times
+	Items   uint32 // of a stream, of which the owner was told
 }
 
 // LastAnswer says that nothing follows.
@@ -189,6 +190,7 @@ func writeAnswered(e *encoder, m *Answered) {
 	e.uint(8, uint64(m.Worker))
 	e.uint(9, uint64(m.Lease))
 	nestTimes(e, 10, &m.Times)
+	e.uint(11, uint64(m.Items))
 }
 
 // answeredResult is an Answered and the one result that most have in one allocation.
@@ -229,6 +231,8 @@ func readAnswered(d *Decoder, b []byte) Msg {
 			m.Lease = ids.LeaseID(c.varint())
 		case 10<<3 | wtBytes:
 			readTimes(d, c.bytes(), &m.Times)
+		case 11<<3 | wtVarint:
+			m.Items = c.uint32()
 		default:
 			c.skip()
 		}

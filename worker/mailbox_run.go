@@ -80,10 +80,7 @@ func (h *hosted) run(in *direct.Incoming, f *direct.Finished) {
 		if own != nil {
 			f.Outcome = h.ownedRan(own, rep, keep)
 		} else {
-			if passesRefs(d) {
-				_, f.Holds = in.Payload.(*farCall)
-				h.shows(d, f.Holds)
-			}
+			h.shows(d, in, f)
 			f.Outcome = ans.outcome(d, keep, h.ran(r))
 		}
 		r.call, r.straight, r.report = nil, nil, wire.Done{}
@@ -170,9 +167,18 @@ func (h *hosted) runnerLocked() *runner {
 	return r
 }
 
-// shows has the owner hear of what references are before it hears of the caller's; where that is in another process, it waits until the owner knows.
-func (h *hosted) shows(d *wire.Done, far bool) {
-	if h.e.c.Uncork(); !far {
+// shows has the owner hear of what references in results are before it hears of the caller's. Where that is in another process, it waits until owners have taken these, and
+// stored results and the items of a stream too.
+func (h *hosted) shows(d *wire.Done, in *direct.Incoming, f *direct.Finished) {
+	refers := passesRefs(d)
+	if refers {
+		h.e.c.Uncork()
+	}
+	if _, far := in.Payload.(*farCall); !far {
+		return
+	}
+	f.Holds = refers
+	if !refers && d.Items == 0 && !slices.ContainsFunc(d.Results, func(r wire.Result) bool { return r.Kind == wire.ResultStored }) {
 		return
 	}
 	var refs []ids.ObjectID

@@ -36,8 +36,6 @@ var onlyForTests = []struct{ what, why string }{
 	{"remote/membership/memnet", "a network in memory, for tests of membership"},
 	{"telemetry/collector", "a collector for tests of telemetry, in Go and in Python"},
 
-	{"internal/direct/wired", "channels between processes, which nothing opens yet (decision 0038)"},
-	{"wire/conn.Over", "it opens those"},
 
 	{"chaos", "users' tests call it"},
 	{"internal/fault.newCore", "chaos calls it"},

@@ -5486,6 +5486,7 @@ type Answered struct {
 	Worker        uint64                 `protobuf:"varint,8,opt,name=worker,proto3" json:"worker,omitempty"` // with lease and times where it ran, and when; absent: not known
 	Lease         uint64                 `protobuf:"varint,9,opt,name=lease,proto3" json:"lease,omitempty"`
 	Times         *Times                 `protobuf:"bytes,10,opt,name=times,proto3" json:"times,omitempty"`
+	Items         uint32                 `protobuf:"varint,11,opt,name=items,proto3" json:"items,omitempty"` // of a stream, of which the owner was told
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5588,6 +5589,13 @@ func (x *Answered) GetTimes() *Times {
 		return x.Times
 	}
 	return nil
+}
+
+func (x *Answered) GetItems() uint32 {
+	if x != nil {
+		return x.Items
+	}
+	return 0
 }
 
 // LastAnswer says that nothing follows.
@@ -8118,7 +8126,7 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06insist\x18\x04 \x01(\bR\x06insist\x12*\n" +
 	"\aunbegun\x18\x05 \x01(\v2\x10.mobula.v1.ErrorR\aunbegun\"\x1b\n" +
 	"\x04Took\x12\x13\n" +
-	"\x05up_to\x18\x01 \x01(\x04R\x04upTo\"\xa9\x02\n" +
+	"\x05up_to\x18\x01 \x01(\x04R\x04upTo\"\xbf\x02\n" +
 	"\bAnswered\x12\x0e\n" +
 	"\x02no\x18\x01 \x01(\x04R\x02no\x12\x15\n" +
 	"\x06ack_no\x18\x02 \x01(\x04R\x05ackNo\x12#\n" +
@@ -8130,7 +8138,8 @@ const file_mobula_proto_rawDesc = "" +
 	"\x06worker\x18\b \x01(\x04R\x06worker\x12\x14\n" +
 	"\x05lease\x18\t \x01(\x04R\x05lease\x12&\n" +
 	"\x05times\x18\n" +
-	" \x01(\v2\x10.mobula.v1.TimesR\x05times\"\f\n" +
+	" \x01(\v2\x10.mobula.v1.TimesR\x05times\x12\x14\n" +
+	"\x05items\x18\v \x01(\rR\x05items\"\f\n" +
 	"\n" +
 	"LastAnswer\"\x17\n" +
 	"\x05Share\x12\x0e\n" +

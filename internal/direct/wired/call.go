@@ -255,10 +255,10 @@ func outcomeOf(m *wire.Answered) *direct.Outcome {
 		return nil
 	}
 	ran := wire.Run{Worker: m.Worker, Lease: m.Lease, Times: m.Times}
-	if m.Results == nil && ran == (wire.Run{}) {
+	if m.Results == nil && m.Items == 0 && ran == (wire.Run{}) {
 		return &direct.Outcome{Err: m.Err, Bytes: int64(m.Bytes)}
 	}
-	o := &cameTo{Outcome: direct.Outcome{Err: m.Err, Bytes: int64(m.Bytes)}, Answer: talk.Answer{Results: m.Results}}
+	o := &cameTo{Outcome: direct.Outcome{Err: m.Err, Bytes: int64(m.Bytes)}, Answer: talk.Answer{Results: m.Results, Items: m.Items}}
 	if o.Value = &o.Answer; ran != (wire.Run{}) {
 		o.ran = ran
 		o.Ran = &o.ran

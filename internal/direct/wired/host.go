@@ -96,7 +96,7 @@ func (x *Host) Answer(a *direct.Answered) {
 		switch v := o.Value.(type) {
 		case nil:
 		case *talk.Answer:
-			if m.Results = v.Results; v.Ran != nil {
+			if m.Results, m.Items = v.Results, v.Items; v.Ran != nil {
 				m.Worker, m.Lease, m.Times = v.Ran.Worker, v.Ran.Lease, v.Ran.Times
 			}
 		default:

@@ -689,10 +689,10 @@ class Took(Record):
 
 
 class Answered(Record):
-    __slots__ = ("no", "ack_no", "said", "results", "err", "holds", "bytes", "worker", "lease", "times")
+    __slots__ = ("no", "ack_no", "said", "results", "err", "holds", "bytes", "worker", "lease", "times", "items")
 
     def __init__(self, no: int = 0, ack_no: int = 0, said: int = 0, results: Optional[list[Result]] = None, err: Optional[Error] = None,
-                 holds: bool = False, bytes: int = 0, worker: int = 0, lease: int = 0, times: Optional[Times] = None) -> None:
+                 holds: bool = False, bytes: int = 0, worker: int = 0, lease: int = 0, times: Optional[Times] = None, items: int = 0) -> None:
         self.no = no
         self.ack_no = ack_no
         self.said = said
@@ -703,6 +703,7 @@ class Answered(Record):
         self.worker = worker
         self.lease = lease
         self.times = times
+        self.items = items
 
 
 class LastAnswer(Record):
@@ -1115,7 +1116,8 @@ FIELDS: dict[type[Any], list[Field]] = {
     Withdraw: [Field(1, "no", "u"), Field(2, "force", "b"), Field(3, "recursive", "b"), Field(4, "insist", "b"), Field(5, "unbegun", Error)],
     Took: [Field(1, "up_to", "u")],
     Answered: [Field(1, "no", "u"), Field(2, "ack_no", "u"), Field(3, "said", "u"), Field(4, "results", Result, True), Field(5, "err", Error),
-        Field(6, "holds", "b"), Field(7, "bytes", "u"), Field(8, "worker", "u"), Field(9, "lease", "u"), Field(10, "times", Times)],
+        Field(6, "holds", "b"), Field(7, "bytes", "u"), Field(8, "worker", "u"), Field(9, "lease", "u"), Field(10, "times", Times),
+        Field(11, "items", "u")],
     LastAnswer: [],
     Share: [Field(1, "no", "u")],
     Shared: [Field(1, "no", "u"), Field(2, "err", Error)],
