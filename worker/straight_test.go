@@ -59,7 +59,7 @@ func (s *straight) Report(*shell.Call, *direct.Outcome)                         
 func (s *straight) HangUp(direct.Channel)                                                       {}
 func (s *straight) Settles(*shell.Call, *direct.Outcome)                                        {}
 func (s *straight) Linked(*shell.Callee, direct.Channel, direct.Instance)                       {}
-func (s *straight) AskHeld(c *shell.Callee, ch direct.Channel, ackNo uint64, _ *direct.Outcome) {}
+func (s *straight) AskHeld(*shell.Callee, direct.Channel, uint64, *direct.Outcome) {}
 func (s *straight) Departs(*shell.Call)                                                         {}
 func (s *straight) Panicked(event string, reason any, _ int) {
 	s.t.Errorf("a core has panicked, at %s: %v", event, reason)

@@ -36,7 +36,7 @@ func TestCallsGoByChannels(t *testing.T) {
 			t.Errorf("got %d, %v; want %d", got, err, n)
 		}
 	}
-	want(relayVia.Go(ctx, r, mobula.V(a), mobula.V(1)), 1002) // from one worker process to another
+	want(relayVia.Go(ctx, r, mobula.V(a), mobula.V(1)), 1002)                            // from one worker process to another
 	testkit.Eventually(t, "the owner knows of the two constructors alone", func() bool { // the call that was told may be under way
 		return must(c.ListTasks(ctx, mobula.Query{}))(t).Total == 2
 	})

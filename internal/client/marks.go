@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"sync"
 
 	"mobula/internal/ids"
@@ -28,12 +29,9 @@ type mark struct {
 func (ms *marks) ask(of []ids.ObjectID, then func()) {
 	k := &mark{then: then}
 	add := func(j ids.JobID) {
-		for _, has := range k.jobs {
-			if has == j {
-				return
-			}
+		if !slices.Contains(k.jobs, j) {
+			k.jobs = append(k.jobs, j)
 		}
-		k.jobs = append(k.jobs, j)
 	}
 	add(ms.cfg.Welcome.Job)
 	for _, id := range of {
@@ -66,12 +64,7 @@ func (ms *marks) marked(m *wire.Marked) {
 	if k == nil {
 		return
 	}
-	for i, j := range k.jobs {
-		if j == m.Job {
-			k.jobs = append(k.jobs[:i], k.jobs[i+1:]...)
-			break
-		}
-	}
+	k.jobs = slices.DeleteFunc(k.jobs, func(j ids.JobID) bool { return j == m.Job })
 	if len(k.jobs) == 0 {
 		delete(ms.open, m.No)
 		ms.start(k.then)

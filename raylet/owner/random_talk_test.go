@@ -48,7 +48,7 @@ func (h *hostile) talk() wire.Msg {
 }
 
 func (h *hostile) channel() uint64 {
-	return uint64(h.epoch<<channelBits + uint64(h.n(4, "channel")))
+	return h.epoch<<channelBits + uint64(h.n(4, "channel"))
 }
 
 func (h *hostile) outcome() *wire.CallOutcome {

@@ -257,3 +257,37 @@ func TestNothingIsLeftOfAChannel(t *testing.T) {
 		return g <= goroutines && f <= files+2 // those of the poller
 	})
 }
+
+// Before a result is stored the owner is to know of its call, which the caller's process tells it. Where that is gone, or wants no answer any more, nobody waits for ever.
+func TestTheCallerTellsTheOwner(t *testing.T) {
+	var x *Host
+	opened, goOn := make(chan struct{}), make(chan struct{})
+	u, h := newCalls(t), newHosts(t, []int{1}, func(k *wire.Call) *direct.Outcome {
+		<-opened
+		if k.Spec.Seq == 2 {
+			<-goOn // until its caller has given it up
+		}
+		if err := x.Share(k.No); err != nil {
+			return &direct.Outcome{Err: err}
+		}
+		return echo(k)
+	})
+	defer h.box.Close()
+	from, to := made(t)
+	x = h.open(to, 1)
+	close(opened)
+	u.ways <- from
+	u.call(1, 1, nil).gives(t, 1)
+	late := u.call(1, 2, nil)
+	late.Expired()
+	if o := late.get(t); o.Err == nil || o.Err.Code != errs.CodeDeadline {
+		t.Errorf("a call whose deadline has passed: %+v", o)
+	}
+	close(goOn)
+	u.call(1, 3, nil).gives(t, 3)
+	u.p.Close()
+	ended(t, "the host's end", x.Done())
+	if err := x.Share(4); err == nil || err.Code != errs.CodeDisconnected {
+		t.Errorf("of a channel that has ended: %v", err)
+	}
+}
