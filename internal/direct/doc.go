@@ -1,7 +1,8 @@
 // Package direct decides how calls of actors go straight: from the process that calls into the mailbox of the actor, and the answer back, without the job's
 // owner on the way (decision 0038). It has three cores: Caller, one in each process for each actor that it calls; Host, one for each instance of an actor; and Ways, the
-// owner's part, one for each job. Package shell drives the first two where both are in one process, and package talk has what is said
-// between processes that call, those of actors and the owner. Calls go so within a node's process where MOBULA_STRAIGHT_CALLS=1 is in its environment.
+// owner's part, one for each job. Package shell drives the first two, and package wired carries a channel between two processes. What is said
+// between processes that call, those of actors and the owner is messages of package wire. Calls go so within a node's process, and between processes where
+// MOBULA_STRAIGHT_CHANNELS=1 is in the node's environment.
 //
 // # Who owns what
 //
