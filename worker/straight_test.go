@@ -52,15 +52,15 @@ func (s *straight) AskWord(c *shell.Callee, ch direct.Channel) {
 	go c.Over(direct.Over{Channel: ch, Next: direct.NextInstance, Keeps: true, Err: errs.New(errs.CodeActorUnavailable, "the instance has ended")})
 }
 
-func (s *straight) Submit(*shell.Call)                                                          {}
-func (s *straight) Revoke(*shell.Call, direct.Wish)                                             {}
-func (s *straight) Adopt(*shell.Call, direct.Effect)                                            {}
-func (s *straight) Report(*shell.Call, *direct.Outcome)                                         {}
-func (s *straight) HangUp(direct.Channel)                                                       {}
-func (s *straight) Settles(*shell.Call, *direct.Outcome)                                        {}
-func (s *straight) Linked(*shell.Callee, direct.Channel, direct.Instance)                       {}
+func (s *straight) Submit(*shell.Call)                                             {}
+func (s *straight) Revoke(*shell.Call, direct.Wish)                                {}
+func (s *straight) Adopt(*shell.Call, direct.Effect)                               {}
+func (s *straight) Report(*shell.Call, *direct.Outcome)                            {}
+func (s *straight) HangUp(direct.Channel)                                          {}
+func (s *straight) Settles(*shell.Call, *direct.Outcome)                           {}
+func (s *straight) Linked(*shell.Callee, direct.Channel, direct.Instance)          {}
 func (s *straight) AskHeld(*shell.Callee, direct.Channel, uint64, *direct.Outcome) {}
-func (s *straight) Departs(*shell.Call)                                                         {}
+func (s *straight) Departs(*shell.Call)                                            {}
 func (s *straight) Panicked(event string, reason any, _ int) {
 	s.t.Errorf("a core has panicked, at %s: %v", event, reason)
 }

@@ -36,7 +36,6 @@ var onlyForTests = []struct{ what, why string }{
 	{"remote/membership/memnet", "a network in memory, for tests of membership"},
 	{"telemetry/collector", "a collector for tests of telemetry, in Go and in Python"},
 
-
 	{"chaos", "users' tests call it"},
 	{"internal/fault.newCore", "chaos calls it"},
 	{"internal/fault.New", "chaos calls it"},
